@@ -1,0 +1,1 @@
+//! The vocabulary of paretau: designs, estimators, effects, parameters, seeds, errors

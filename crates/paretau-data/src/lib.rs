@@ -1,0 +1,1 @@
+//! Readers from files to tables and from tables to designs; simulators

@@ -1,0 +1,1 @@
+//! Metrics and diagnostics of effects: PEHE, scores without truth, overlap, balance

@@ -1,0 +1,1 @@
+//! Forests: relabel x split x leaf, paired in recipes

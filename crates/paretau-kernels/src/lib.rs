@@ -1,0 +1,1 @@
+//! Pure numerics on slices: ranking, Pareto smoothing, weights, discrepancies, sparse products

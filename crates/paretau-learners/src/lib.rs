@@ -1,0 +1,1 @@
+//! Ridge, logistic, cross-fitting and meta-learners

@@ -1,0 +1,1 @@
+//! Neural estimators: layers with explicit backward, one training loop, presets

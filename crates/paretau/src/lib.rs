@@ -1,0 +1,1 @@
+//! Heterogeneous treatment effects with Pareto-smoothed weights: the registry, model files, experiments

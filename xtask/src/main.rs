@@ -1,0 +1,2 @@
+//! Developer commands: test, gen, layers, golden, bench
+fn main() {}
