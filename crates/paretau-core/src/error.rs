@@ -1,0 +1,181 @@
+//! One error type for the whole workspace. It holds values, not sentences glued together early:
+//! the command line, Python and tests each need the parts.
+
+use std::path::PathBuf;
+
+/// Shorthand for a result with paretau's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What kind of thing went wrong; the command line turns it into its exit code and Python into an exception class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The caller named something that does not exist or gave a value out of range.
+    Usage,
+    /// A file, a column, a cell or a configuration is not fit for the job.
+    Data,
+    /// The computation itself did not succeed.
+    Failed,
+    /// The user asked to stop.
+    Interrupted,
+}
+
+/// Everything that can go wrong in paretau's libraries.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A name is not in its list.
+    #[error("unknown {what} `{name}`{}", did_you_mean(suggestion.as_deref(), known))]
+    UnknownName {
+        /// What was named, e.g. "estimator".
+        what: &'static str,
+        /// The name given.
+        name: String,
+        /// The nearest known name, when one is near.
+        suggestion: Option<String>,
+        /// All known names.
+        known: Vec<String>,
+    },
+    /// A parameter's value has the wrong type or lies outside its range.
+    #[error("parameter `{name}` of `{owner}` must be {expected}, not `{value}`")]
+    BadParameter {
+        /// The estimator or learner it belongs to.
+        owner: String,
+        /// Parameter name.
+        name: String,
+        /// The value given.
+        value: String,
+        /// What would be accepted.
+        expected: String,
+    },
+    /// Two inputs that must have one length do not.
+    #[error("{what} has {found} entries, but {expected} rows were expected")]
+    LengthMismatch {
+        /// Which input.
+        what: &'static str,
+        /// Rows expected.
+        expected: usize,
+        /// Entries found.
+        found: usize,
+    },
+    /// A number is not finite where it must be.
+    #[error("{what}: row {row} holds {value}; {remedy}")]
+    NonFinite {
+        /// Which input or column.
+        what: String,
+        /// 1-based row.
+        row: usize,
+        /// The offending value.
+        value: f64,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// The data as a whole do not permit the analysis.
+    #[error("{message}")]
+    UnfitData {
+        /// What is wrong and what to do.
+        message: String,
+    },
+    /// A place in a file is wrong.
+    #[error("{}{}: {message}", path.display(), place(column.as_deref(), *row))]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Column name, when one is to blame.
+        column: Option<String>,
+        /// 1-based line or data row, when one is to blame.
+        row: Option<u64>,
+        /// What is wrong and what to do.
+        message: String,
+    },
+    /// The model does not fit the data given to it.
+    #[error("{message}")]
+    SchemaMismatch {
+        /// What differs and what to do.
+        message: String,
+    },
+    /// A model file or a state cannot be read.
+    #[error("not a usable model: {message}")]
+    BadModel {
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The estimator cannot do what was asked.
+    #[error("`{estimator}` {message}")]
+    Unsupported {
+        /// Registry name.
+        estimator: String,
+        /// What it cannot do, and what can.
+        message: String,
+    },
+    /// A numerical procedure failed although its input was acceptable.
+    #[error("{what} failed: {message}")]
+    Numeric {
+        /// The procedure.
+        what: &'static str,
+        /// How it failed.
+        message: String,
+    },
+    /// The operating system refused a read or a write.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The user asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Error {
+    /// The kind of failure, for exit codes and exception classes.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::UnknownName { .. } | Self::BadParameter { .. } | Self::Unsupported { .. } => ErrorKind::Usage,
+            Self::LengthMismatch { .. }
+            | Self::NonFinite { .. }
+            | Self::UnfitData { .. }
+            | Self::File { .. }
+            | Self::SchemaMismatch { .. }
+            | Self::BadModel { .. }
+            | Self::Io { .. } => ErrorKind::Data,
+            Self::Numeric { .. } => ErrorKind::Failed,
+            Self::Interrupted => ErrorKind::Interrupted,
+        }
+    }
+
+    /// An [`Error::UnfitData`] from any message.
+    pub fn unfit(message: impl Into<String>) -> Self {
+        Self::UnfitData { message: message.into() }
+    }
+
+    /// An [`Error::BadModel`] from any message.
+    pub fn bad_model(message: impl Into<String>) -> Self {
+        Self::BadModel { message: message.into() }
+    }
+
+    /// An [`Error::UnknownName`] with the nearest of `known` as a suggestion.
+    pub fn unknown_name<'a>(what: &'static str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        let known: Vec<String> = known.into_iter().map(str::to_owned).collect();
+        let suggestion = crate::nearest(name, known.iter().map(String::as_str)).map(str::to_owned);
+        Self::UnknownName { what, name: name.to_owned(), suggestion, known }
+    }
+}
+
+fn did_you_mean(suggestion: Option<&str>, known: &[String]) -> String {
+    match suggestion {
+        Some(near) => format!("; did you mean `{near}`?"),
+        None if known.is_empty() => String::new(),
+        None => format!("; known: {}", known.join(", ")),
+    }
+}
+
+fn place(column: Option<&str>, row: Option<u64>) -> String {
+    match (column, row) {
+        (Some(c), Some(r)) => format!(", column `{c}`, row {r}"),
+        (Some(c), None) => format!(", column `{c}`"),
+        (None, Some(r)) => format!(", row {r}"),
+        (None, None) => String::new(),
+    }
+}

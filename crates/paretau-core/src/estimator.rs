@@ -1,0 +1,102 @@
+//! The two types every method is made of: a checked estimator that can fit, and the model it returns.
+
+use std::fmt;
+
+use crate::{Design, Diagnostics, Effects, Error, Event, Features, Observer, Result, Seed, State};
+
+/// Where a long fit may leave its state and find it again.
+pub trait CheckpointStore: Sync {
+    /// The last saved state, if there is one.
+    fn load(&self) -> Result<Option<State>>;
+    /// Saves a state, replacing the last one atomically.
+    fn save(&self, state: &State) -> Result<()>;
+}
+
+/// What surrounds a fit: seed, listener, share of rows to hold out, checkpoints.
+#[derive(Clone, Copy)]
+pub struct FitContext<'a> {
+    /// Source of all randomness.
+    pub seed: Seed,
+    /// Receives events and tells of interruption.
+    pub observer: &'a dyn Observer,
+    /// Share of the rows that estimators with early stopping hold out for validation.
+    pub valid_share: f64,
+    /// Checkpoints, when the user asked for them.
+    pub checkpoint: Option<&'a dyn CheckpointStore>,
+}
+
+impl<'a> FitContext<'a> {
+    /// A silent context with the usual validation share.
+    pub fn silent(seed: Seed) -> FitContext<'static> {
+        FitContext { seed, observer: &crate::Silent, valid_share: 0.2, checkpoint: None }
+    }
+
+    /// The same context with another seed.
+    #[must_use]
+    pub fn with_seed(&self, seed: Seed) -> FitContext<'a> {
+        FitContext { seed, ..*self }
+    }
+
+    /// Reports an event.
+    pub fn event(&self, event: &Event) {
+        self.observer.event(event);
+    }
+
+    /// An error if the user asked to stop.
+    pub fn check_interrupt(&self) -> Result<()> {
+        if self.observer.interrupted() { Err(Error::Interrupted) } else { Ok(()) }
+    }
+}
+
+impl fmt::Debug for FitContext<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FitContext")
+            .field("seed", &self.seed)
+            .field("valid_share", &self.valid_share)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A method with checked parameters. Only this type fits; making one is where bad parameters are refused.
+pub trait Estimator: Send + Sync + fmt::Debug {
+    /// Learns from a design.
+    ///
+    /// Runs in the caller's rayon pool; the result must not depend on the number of its threads.
+    fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>>;
+}
+
+/// A fitted model: predicts effects, tells about itself, gives its state away for saving.
+pub trait FittedModel: Send + Sync + fmt::Debug {
+    /// Number of feature columns it was fitted on.
+    fn n_features(&self) -> usize;
+
+    /// Effects of each row of `x`, which has [`FittedModel::n_features`] columns. All numbers finite.
+    fn effects(&self, x: &Features) -> Result<Effects>;
+
+    /// What the fit had to say.
+    fn diagnostics(&self) -> &Diagnostics;
+
+    /// Everything needed to bring the model back, training rows excluded.
+    fn state(&self) -> Result<State>;
+
+    /// Effects of the training rows from models that did not see them (out of bag, cross-fitted), when the
+    /// method has them. Not part of the saved state.
+    fn held_out_effects(&self) -> Option<&Effects> {
+        None
+    }
+
+    /// Checks that `x` has the columns the model was fitted on.
+    fn check_columns(&self, x: &Features) -> Result<()> {
+        if x.n_cols() == self.n_features() {
+            Ok(())
+        } else {
+            Err(Error::SchemaMismatch {
+                message: format!(
+                    "the model was fitted on {} feature columns, the data have {}",
+                    self.n_features(),
+                    x.n_cols()
+                ),
+            })
+        }
+    }
+}

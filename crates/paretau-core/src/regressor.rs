@@ -1,0 +1,68 @@
+//! Base learners: plain regressions that meta-learners are built on. They are handed over through the
+//! [`Toolbox`](crate::Toolbox), so that meta-learners need not know who wrote them.
+
+use std::fmt;
+
+use crate::{Column, Features, FitContext, Handles, ParamSpec, Params, Result, State};
+
+/// What a regression predicts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// The mean of a real outcome.
+    Mean,
+    /// The probability that a 0/1 outcome is 1; predictions lie strictly between 0 and 1.
+    Probability,
+}
+
+/// Rows to learn a regression from.
+#[derive(Debug, Clone, Copy)]
+pub struct RegressionTask<'a> {
+    /// Features.
+    pub x: &'a Features,
+    /// Their names and kinds.
+    pub columns: &'a [Column],
+    /// Outcome of the regression.
+    pub y: &'a [f64],
+    /// Row weights.
+    pub weight: Option<&'a [f64]>,
+    /// Groups that must not be split.
+    pub groups: Option<&'a [u32]>,
+    /// What to predict.
+    pub target: Target,
+}
+
+/// A base learner with checked parameters.
+pub trait Regressor: Send + Sync + fmt::Debug {
+    /// Learns from the task.
+    fn fit(&self, task: &RegressionTask<'_>, ctx: &FitContext<'_>) -> Result<Box<dyn FittedRegressor>>;
+}
+
+/// A fitted base learner.
+pub trait FittedRegressor: Send + Sync + fmt::Debug {
+    /// Predictions for each row, finite.
+    fn predict(&self, x: &Features) -> Result<Vec<f64>>;
+
+    /// Predictions of the training rows by parts that did not see them (out of bag), when there are any.
+    fn held_out(&self) -> Option<&[f64]> {
+        None
+    }
+
+    /// Everything needed to bring it back.
+    fn state(&self) -> Result<State>;
+}
+
+/// A base learner in the list of base learners.
+pub trait BaseEntry: Sync {
+    /// Its name, e.g. `forest`.
+    fn name(&self) -> &'static str;
+    /// One line about it.
+    fn summary(&self) -> &'static str;
+    /// What kinds of input it takes.
+    fn handles(&self) -> Handles;
+    /// Its parameters.
+    fn params(&self) -> &'static [ParamSpec];
+    /// A checked regressor.
+    fn build(&self, params: &Params) -> Result<Box<dyn Regressor>>;
+    /// A fitted regressor from its state.
+    fn load(&self, state: &State) -> Result<Box<dyn FittedRegressor>>;
+}
