@@ -2,8 +2,14 @@
 
 pub mod argsort;
 pub mod error;
+pub mod ess;
 pub mod fallback;
+pub mod gpd;
+pub mod gpd_fit;
 pub mod isotonic;
+pub mod pareto;
+pub mod psis;
+pub mod soft_pareto;
 pub mod soft_rank;
 pub mod step;
 
