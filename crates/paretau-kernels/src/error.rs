@@ -166,7 +166,7 @@ pub(crate) fn check_arms(t: &[u8]) -> Result<[usize; 2], KernelError> {
             value: t[index],
         });
     }
-    let treated = t.iter().filter(|&&a| a == 1).count();
+    let treated: usize = t.iter().map(|&a| usize::from(a)).sum();
     let counts = [t.len() - treated, treated];
     for arm in 0..2_u8 {
         if counts[usize::from(arm)] == 0 {

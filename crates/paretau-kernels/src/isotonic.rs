@@ -89,11 +89,12 @@ impl Isotonic {
             out[block.start..end].fill(sign * block.mean);
             end = block.start;
         }
-        match self.blocks.iter().all(|b| b.weight.is_finite()) {
-            true => check_result("isotonic fit", out),
-            false => Err(KernelError::Overflow {
+        if self.blocks.iter().all(|b| b.weight.is_finite()) {
+            check_result("isotonic fit", out)
+        } else {
+            Err(KernelError::Overflow {
                 what: "sum of weights",
-            }),
+            })
         }
     }
 

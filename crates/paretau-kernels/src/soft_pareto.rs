@@ -2,109 +2,17 @@
 //!
 //! Gradients run through everything: ranks, step, location, scale, shape, quantile and the weights themselves.
 
-use crate::error::{
-    KernelError, check_finite, check_len, check_parameter, check_result, check_weights,
-};
+use crate::error::{KernelError, check_finite, check_len, check_result, check_weights};
 use crate::fallback::{FallBack, MIN_TAIL, TailFit, Tally};
 use crate::gpd::Gpd;
 use crate::gpd_fit::Moments;
 use crate::pareto::{TailMap, tail_length};
+use crate::soft_pareto_options::{Center, NegativeScale, STEPS_PER_TAIL, SoftParetoOptions, Units};
 use crate::soft_rank::SoftRank;
 use crate::step::{sigmoid, sigmoid_with_slope};
 
-/// Scale-free `kappa = 1` lets the step rise over about `M/10` ranks to either side of its centre: `s` goes from 0.27 to 0.73
-/// over a fifth of the tail, `M~` differs from `M` by less than 1e-4 of it, and gradients still reach the tail's edge.
-pub const STEPS_PER_TAIL: f64 = 10.0;
-
 /// Log-weights with a standard deviation up to this are equal up to rounding.
 const EQUAL_BELOW: f64 = 1e-9;
-
-/// The units of `eps` and `kappa`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Units {
-    /// Ranks of the weights themselves with `eps` as it is, step with `kappa` as it is, positions `(n-r)/(M~-1)` unclamped:
-    /// the paper's form, whose meaning drifts with the scale of the weights and with n.
-    Raw,
-    /// Ranks of the standardised log-weights `z = (log w - mean)/sd` with strength `eps/n`, step with `10 kappa/M`
-    /// ([`STEPS_PER_TAIL`]), positions clamped to `[0, 1]`.
-    ///
-    /// A pooled block's rank grows by `n/eps` per unit of `z`; hard ranks grow by `n f(z)`, `f` the density of `z` (at most
-    /// 0.4 for a normal one). So `eps` compares with `1/f`, a pure number, whatever n and the scale of the weights: `eps = 1`
-    /// pools neighbours that happen to lie close, `eps` above 2.5 would melt the middle of a normal batch to one line, and
-    /// the strength per row gap is the same at every n.
-    #[default]
-    ScaleFree,
-}
-
-/// Where the step is centred.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Center {
-    /// `n - M + 1/2`, between the tail and the rest: converges to hard smoothing.
-    #[default]
-    Half,
-    /// `n - M + 1`, as in the paper: the smallest tail weight keeps step 1/2 however large `kappa` is.
-    Paper,
-}
-
-/// What to do about a fitted scale below 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum NegativeScale {
-    /// Leave the weights as they are, and count it.
-    #[default]
-    FallBack,
-    /// Use its absolute value, as the paper's code does.
-    Abs,
-}
-
-/// Options of soft Pareto smoothing.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SoftParetoOptions {
-    /// Strength of rank pooling, `[1e-200, 1e200]`; default 1.
-    pub eps: f64,
-    /// Steepness of the step, `[1e-200, 1e200]`; default 1.
-    pub kappa: f64,
-    /// Units of `eps` and `kappa`.
-    pub units: Units,
-    /// Centre of the step.
-    pub center: Center,
-    /// What to do about a negative scale.
-    pub negative_scale: NegativeScale,
-}
-
-impl Default for SoftParetoOptions {
-    fn default() -> Self {
-        Self {
-            eps: 1.0,
-            kappa: 1.0,
-            units: Units::ScaleFree,
-            center: Center::Half,
-            negative_scale: NegativeScale::FallBack,
-        }
-    }
-}
-
-impl SoftParetoOptions {
-    /// The paper's form: raw units, centre `n - M + 1`, absolute value of a negative scale.
-    pub fn paper(eps: f64, kappa: f64) -> Self {
-        Self {
-            eps,
-            kappa,
-            units: Units::Raw,
-            center: Center::Paper,
-            negative_scale: NegativeScale::Abs,
-        }
-    }
-
-    /// Refuses `eps` and `kappa` outside their range.
-    ///
-    /// # Errors
-    /// The parameter and its value.
-    pub fn check(&self) -> Result<(), KernelError> {
-        let range = |v| (1e-200..=1e200).contains(&v);
-        check_parameter("eps", self.eps, "a number in [1e-200, 1e200]", range)?;
-        check_parameter("kappa", self.kappa, "a number in [1e-200, 1e200]", range)
-    }
-}
 
 /// What the backward pass needs of a smoothed batch, beside the vectors.
 #[derive(Debug, Clone, Copy)]
@@ -121,6 +29,13 @@ struct Fitted {
     sd: f64,
 }
 
+#[derive(Debug, Clone, Copy)]
+enum Tape {
+    Empty,
+    Left,
+    Smoothed(Fitted),
+}
+
 /// Soft Pareto smoothing with its tape. Buffers are kept between calls: a steady-state call allocates nothing.
 #[derive(Debug, Clone)]
 pub struct SoftPareto {
@@ -132,8 +47,7 @@ pub struct SoftPareto {
     s: Vec<f64>,
     g_r: Vec<f64>,
     g_z: Vec<f64>,
-    /// Outer: whether a forward pass happened. Inner: whether it smoothed.
-    tape: Option<Option<Fitted>>,
+    tape: Tape,
     tally: Tally,
 }
 
@@ -153,7 +67,7 @@ impl SoftPareto {
             s: Vec::new(),
             g_r: Vec::new(),
             g_z: Vec::new(),
-            tape: None,
+            tape: Tape::Empty,
             tally: Tally::default(),
         })
     }
@@ -176,7 +90,7 @@ impl SoftPareto {
     /// Empty, non-finite or non-positive weights, lengths that differ; in raw units weights above 1e290.
     pub fn forward(&mut self, w: &[f64], out: &mut [f64]) -> Result<TailFit, KernelError> {
         let n = w.len();
-        self.tape = None;
+        self.tape = Tape::Empty;
         check_weights("w", w)?;
         check_len("out", n, out.len())?;
         self.w.clear();
@@ -194,7 +108,7 @@ impl SoftPareto {
         }
         let outcome = match fit {
             Ok(f) => {
-                self.tape = Some(Some(f));
+                self.tape = Tape::Smoothed(f);
                 TailFit::Smoothed {
                     mu: f.gpd.mu(),
                     sigma: f.gpd.sigma(),
@@ -204,7 +118,7 @@ impl SoftPareto {
                 }
             }
             Err(reason) => {
-                self.tape = Some(None);
+                self.tape = Tape::Left;
                 out.copy_from_slice(w);
                 TailFit::LeftAsIs(reason)
             }
@@ -308,13 +222,15 @@ impl SoftPareto {
     /// No forward pass before, lengths that differ, non-finite `g`, results that overflow.
     pub fn vjp(&mut self, g: &[f64], out: &mut [f64]) -> Result<(), KernelError> {
         let n = self.w.len();
-        let tape = self.tape.ok_or(KernelError::NoForward {
-            what: "soft Pareto smoothing",
-        })?;
+        if matches!(self.tape, Tape::Empty) {
+            return Err(KernelError::NoForward {
+                what: "soft Pareto smoothing",
+            });
+        }
         check_len("g", n, g.len())?;
         check_len("out", n, out.len())?;
         check_finite("g", g)?;
-        let Some(f) = tape else {
+        let Tape::Smoothed(f) = self.tape else {
             out.copy_from_slice(g);
             return Ok(());
         };
@@ -394,23 +310,21 @@ impl SoftPareto {
     /// The map for new weights that the last forward pass implies, with the `M` largest weights as its tail; the identity when
     /// weights were left as they are.
     pub fn tail_map(&self) -> TailMap {
-        match self.tape.flatten() {
-            None => TailMap::identity(),
-            Some(f) => {
-                let perm = self.ranks.perm();
-                let mut tail: Vec<f64> = perm[perm.len() - f.m..]
-                    .iter()
-                    .map(|&i| self.w[i as usize])
-                    .collect();
-                // Logarithms may tie where weights do not.
-                tail.sort_unstable_by(f64::total_cmp);
-                TailMap {
-                    mu: f.gpd.mu(),
-                    sigma: f.gpd.sigma(),
-                    xi: f.gpd.xi(),
-                    tail,
-                }
-            }
+        let Tape::Smoothed(f) = self.tape else {
+            return TailMap::identity();
+        };
+        let perm = self.ranks.perm();
+        let mut tail: Vec<f64> = perm[perm.len() - f.m..]
+            .iter()
+            .map(|&i| self.w[i as usize])
+            .collect();
+        // Logarithms may tie where weights do not.
+        tail.sort_unstable_by(f64::total_cmp);
+        TailMap {
+            mu: f.gpd.mu(),
+            sigma: f.gpd.sigma(),
+            xi: f.gpd.xi(),
+            tail,
         }
     }
 
@@ -422,18 +336,6 @@ impl SoftPareto {
     /// Batches seen and left as they are since this value was made.
     pub fn tally(&self) -> &Tally {
         &self.tally
-    }
-}
-
-impl SoftParetoOptions {
-    /// `(n - r)/(M~ - 1)` and whether its derivative flows.
-    #[inline]
-    fn position(&self, r: f64, n: f64, soft_m: f64) -> (f64, bool) {
-        let position = (n - r) / (soft_m - 1.0);
-        match self.units {
-            Units::ScaleFree if position > 1.0 => (1.0, false),
-            _ => (position, true),
-        }
     }
 }
 

@@ -182,13 +182,11 @@ fn pool(s: &[f64], eps: f64, blocks: &mut Vec<Block>) {
                 sum,
                 mean,
             };
-            match blocks.pop() {
-                Some(previous) => top = previous,
-                None => {
-                    open = false;
-                    break;
-                }
-            }
+            let Some(previous) = blocks.pop() else {
+                open = false;
+                break;
+            };
+            top = previous;
         }
         if open {
             blocks.push(top);
