@@ -9,6 +9,9 @@ pub const MIN_TAIL: usize = 5;
 /// up to noise and neither the scale nor its derivative means anything.
 pub const MIN_SHAPE: f64 = -5.0;
 
+/// Fitted shapes from here on have no mean, which moments cannot fit: they come from soft moments of the wrong sign.
+pub const MAX_SHAPE: f64 = 1.0;
+
 /// Why weights were left as they are. None of these is an error: the batch is used unsmoothed, and counted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
@@ -30,7 +33,7 @@ pub enum FallBack {
         /// The fitted scale.
         sigma: f64,
     },
-    /// The fitted shape lies below [`MIN_SHAPE`].
+    /// The fitted shape lies below [`MIN_SHAPE`], or not below [`MAX_SHAPE`].
     ExtremeShape {
         /// The fitted shape.
         xi: f64,

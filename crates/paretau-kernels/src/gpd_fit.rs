@@ -4,7 +4,7 @@
 //! Bayes fit of Zhang and Stephens (2009) with the settings of `loo` and ArviZ gives the k-hat that users compare.
 
 use crate::error::{KernelError, check_finite};
-use crate::fallback::{FallBack, MIN_SHAPE};
+use crate::fallback::{FallBack, MAX_SHAPE, MIN_SHAPE};
 
 /// A fitted scale and shape.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,11 +52,11 @@ impl Moments {
 
     /// `sigma = 2 a0 a1/(a0 - 2 a1)`, `xi = 2 - a0/(a0 - 2 a1)`; the reason when these say nothing.
     ///
-    /// With `keep_negative_scale` a negative scale is returned with its sign for the caller to deal with (its shape is then
-    /// above 2).
+    /// With `keep_negative_scale` a negative scale is returned with its sign for the caller to deal with, and shapes of 1 and
+    /// more, which go with it, pass too.
     ///
     /// # Errors
-    /// The [`FallBack`] reason: equal excesses, a scale that is not positive, a very negative shape, overflow.
+    /// The [`FallBack`] reason: equal excesses, a scale that is not positive, a shape out of range, overflow.
     pub fn solve(&self, keep_negative_scale: bool) -> Result<GpdFit, FallBack> {
         let Self { a0, a1 } = *self;
         let gap = a0 - 2.0 * a1;
@@ -71,11 +71,13 @@ impl Moments {
         if !(sigma.is_finite() && xi.is_finite()) {
             return Err(FallBack::NonFinite);
         }
-        if xi < MIN_SHAPE {
-            return Err(FallBack::ExtremeShape { xi });
-        }
         if sigma == 0.0 || (sigma < 0.0 && !keep_negative_scale) {
             return Err(FallBack::NonPositiveScale { sigma });
+        }
+        // Moments in their proper order, 0 < 2 a1 < a0, give a shape below 1. Soft ones may both be negative, and their
+        // quotients then look like a scale although they say nothing.
+        if xi < MIN_SHAPE || (xi >= MAX_SHAPE && !keep_negative_scale) {
+            return Err(FallBack::ExtremeShape { xi });
         }
         Ok(GpdFit { sigma, xi })
     }

@@ -98,7 +98,7 @@ fn derivative_is_right_in_raw_units() {
 
 #[test]
 fn derivative_is_right_in_the_setting_of_the_paper() {
-    // Small kappa makes the scale negative on most batches, so its absolute value is what gets tested.
+    // Small kappa makes the scale negative on many batches, so that its absolute value is tested too.
     check_derivatives(|seed| {
         let mut r = rng(seed + 3000);
         SoftParetoOptions::paper(

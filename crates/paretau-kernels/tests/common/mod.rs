@@ -5,7 +5,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// Reads a golden file.
-pub fn golden(name: &str) -> serde_json::Value {
+pub(crate) fn golden(name: &str) -> serde_json::Value {
     let path = format!(
         "{}/../../testdata/golden/{name}",
         env!("CARGO_MANIFEST_DIR")
@@ -14,7 +14,7 @@ pub fn golden(name: &str) -> serde_json::Value {
 }
 
 /// A list of numbers in a golden file.
-pub fn numbers(value: &serde_json::Value) -> Vec<f64> {
+pub(crate) fn numbers(value: &serde_json::Value) -> Vec<f64> {
     value
         .as_array()
         .unwrap()
@@ -24,33 +24,33 @@ pub fn numbers(value: &serde_json::Value) -> Vec<f64> {
 }
 
 /// A reproducible stream.
-pub fn rng(seed: u64) -> ChaCha8Rng {
+pub(crate) fn rng(seed: u64) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed)
 }
 
 /// A standard normal draw (Box-Muller).
-pub fn normal(rng: &mut ChaCha8Rng) -> f64 {
+pub(crate) fn normal(rng: &mut ChaCha8Rng) -> f64 {
     let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
     radius * (std::f64::consts::TAU * rng.random::<f64>()).cos()
 }
 
 /// `n` standard normal draws.
-pub fn normals(n: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
+pub(crate) fn normals(n: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
     (0..n).map(|_| normal(rng)).collect()
 }
 
 /// Balancing weights `1 + exp(-logit)`, logit normal with standard deviation `sd`.
-pub fn balancing_weights(n: usize, sd: f64, rng: &mut ChaCha8Rng) -> Vec<f64> {
+pub(crate) fn balancing_weights(n: usize, sd: f64, rng: &mut ChaCha8Rng) -> Vec<f64> {
     (0..n).map(|_| 1.0 + (-sd * normal(rng)).exp()).collect()
 }
 
-pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
 /// What comparing a derivative with central differences says.
 #[derive(Debug, PartialEq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     Agree,
     /// Differences of two widths disagree: a kink (ranks regroup, a clamp starts) lies within every width tried.
     Kink,
@@ -61,7 +61,12 @@ pub enum Verdict {
 }
 
 /// Compares `d · v` with central differences of `f` at `x` along `v`, to 1e-5 of the sum of the absolute contributions.
-pub fn compare(mut f: impl FnMut(&[f64]) -> f64, x: &[f64], d: &[f64], v: &[f64]) -> Verdict {
+pub(crate) fn compare(
+    mut f: impl FnMut(&[f64]) -> f64,
+    x: &[f64],
+    d: &[f64],
+    v: &[f64],
+) -> Verdict {
     let analytic = dot(d, v);
     let scale = d.iter().zip(v).map(|(a, b)| (a * b).abs()).sum::<f64>() + 1e-8;
     let mut at = |h: f64| {
