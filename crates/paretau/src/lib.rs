@@ -1,1 +1,3 @@
-//! Heterogeneous treatment effects with Pareto-smoothed weights: the registry, model files, experiments
+//! paretau: heterogeneous treatment effects with Pareto-smoothed weights.
+
+pub mod model_file;
