@@ -11,9 +11,10 @@
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par, Side};
-use paretau_core::{Error, Features, Result, Seed, State, folds};
+use paretau_core::{Error, Features, Fold, Result, Seed, State, folds};
 use rayon::prelude::*;
 
+use crate::dealing::usable_folds;
 use crate::working::{Working, refuse_missing, weights_or_ones};
 
 /// Penalties tried, as a share of the largest eigenvalue of the standardised second moments.
@@ -210,10 +211,11 @@ impl<'a> Path<'a> {
 
     fn choose(&self, task: &RidgeTask<'_>, w: &[f64], n_folds: Option<usize>, seed: Seed) -> Result<Choice> {
         let penalties = self.penalties();
+        let strata = strata(task);
         let n_folds = n_folds.or(task.groups.map(|_| GROUP_FOLDS));
-        let losses = match n_folds {
+        let losses = match n_folds.and_then(|k| usable_folds(&strata, task.groups, k)) {
             None => self.leave_one_out(&penalties),
-            Some(k) => k_fold(task, w, &penalties, k, seed)?,
+            Some(k) => k_fold(task, w, &penalties, &folds(&strata, task.groups, k, seed)?)?,
         };
         // The largest penalty among equals: ties mean that the features say nothing.
         let best = (0..penalties.len()).rev().min_by(|&i, &j| losses[i].total_cmp(&losses[j])).unwrap_or(0);
@@ -263,12 +265,13 @@ impl<'a> Path<'a> {
     }
 }
 
+/// Folds are dealt within the values of a free column that is an indicator, so that none lacks an arm.
+fn strata(task: &RidgeTask<'_>) -> Vec<u8> {
+    task.free.map_or_else(|| vec![0; task.y.len()], |u| u.iter().map(|v| u8::from(*v > 0.5)).collect())
+}
+
 /// Weighted sum of squared errors on held-out folds for each penalty.
-fn k_fold(task: &RidgeTask<'_>, w: &[f64], penalties: &[f64], k: usize, seed: Seed) -> Result<Vec<f64>> {
-    let n = task.y.len();
-    // Folds are dealt within the values of a free column that is an indicator, so that none lacks an arm.
-    let strata: Vec<u8> = task.free.map_or_else(|| vec![0; n], |u| u.iter().map(|v| u8::from(*v > 0.5)).collect());
-    let parts = folds(&strata, task.groups, k.min(n), seed)?;
+fn k_fold(task: &RidgeTask<'_>, w: &[f64], penalties: &[f64], parts: &[Fold]) -> Result<Vec<f64>> {
     let losses: Vec<Result<Vec<f64>>> = parts
         .par_iter()
         .map(|fold| {

@@ -327,7 +327,7 @@ fn free_basis(root_w: &[f64], total: f64, free_column: Option<&[f64]>) -> Vec<Ve
 }
 
 /// The lower triangle of a symmetric product, by column blocks of a fixed width.
-fn lower_product(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Mat<f64> {
+pub(crate) fn lower_product(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Mat<f64> {
     let n = left.nrows();
     let starts: Vec<usize> = (0..n).step_by(BLOCK).collect();
     let blocks: Vec<Mat<f64>> = starts

@@ -1,13 +1,12 @@
 //! From a table and the columns' roles to a fitted model.
 
 use paretau_core::{CheckpointStore, Event, FitContext, Observer, Params, Result, Seed, Silent};
-use paretau_data::encoder::{Encoder, EncoderPolicy};
-use paretau_data::roles::{RoleSpec, assign};
-use paretau_data::table::Table;
+use paretau_data::{Encoder, EncoderPolicy, RoleSpec, Table, assign};
 
 use crate::about::{About, Averages};
 use crate::model::Model;
 use crate::overlap::Overlap;
+use crate::overlap_report::OverlapReport;
 use crate::registry;
 
 /// What to fit and how.
@@ -74,7 +73,7 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
     let weights = overlap.weights(&e, design.t())?;
     let averages = Averages::estimate(&design, &effects, &e)?;
     let diagnostics = fitted.diagnostics().clone();
-    let overlap_report = crate::about::overlap_report(&design, &e, &weights)?;
+    let overlap_report = OverlapReport::new(design.t(), &e, &weights)?;
     for warning in diagnostics.warnings.iter().chain(&overlap_report.warnings) {
         ctx.event(&Event::Note { message: format!("warning: {}", warning.message) });
     }

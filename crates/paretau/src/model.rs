@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use paretau_core::{Effects, Error, EstimatorEntry, FittedModel, Result, State};
-use paretau_data::encoder::{Encoder, TransformReport};
-use paretau_data::table::{Table, TableColumn};
+use paretau_data::{Encoder, Table, TableColumn, TransformReport};
+use paretau_eval::score::normal_quantile;
 use serde::{Deserialize, Serialize};
 
 use crate::about::About;
@@ -110,6 +110,17 @@ impl Model {
             .collect()
     }
 
+    /// Ends of the intervals that hold the true effect with probability `level`.
+    pub fn interval(&self, effects: &Effects, level: f64) -> Result<(Vec<f64>, Vec<f64>)> {
+        let se = effects.se.as_ref().ok_or_else(|| Error::Unsupported {
+            estimator: self.about.estimator.clone(),
+            message: "gives no intervals of each row's effect; fit one that does, e.g. `causal-forest`".to_owned(),
+        })?;
+        let z = normal_quantile(f64::midpoint(1.0, level));
+        let ends = |sign: f64| effects.tau.iter().zip(se).map(|(tau, se)| tau + sign * z * se).collect();
+        Ok((ends(-1.0), ends(1.0)))
+    }
+
     /// The whole model as one state.
     pub fn state(&self) -> Result<State> {
         let mut state = State::new(&Saved { about: self.about.clone(), encoder: self.encoder.clone() })?;
@@ -149,7 +160,7 @@ impl Model {
 
     /// Writes the model to a file, whole or not at all.
     pub fn save(&self, path: &Path) -> Result<()> {
-        model_file::write_atomically(path, &self.to_bytes()?)
+        paretau_data::write_atomically(path, &self.to_bytes()?)
     }
 
     /// Reads a model file.

@@ -157,6 +157,6 @@ impl Companion {
 }
 
 /// A kernel's refusal of numbers that we made ourselves is a failure of the computation, not of the user's data.
-fn numeric(error: KernelError) -> Error {
+pub(crate) fn numeric(error: KernelError) -> Error {
     Error::Numeric { what: "Pareto smoothing of the weights", message: error.to_string() }
 }
