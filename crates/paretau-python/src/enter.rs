@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use paretau_core::{Event, Interrupt, Observer};
+use paretau::{Event, Interrupt, Observer};
 use pyo3::prelude::*;
 
 use crate::error;
@@ -32,7 +32,7 @@ pub(crate) fn enter<T: Send, E: Send>(
 pub(crate) fn enter_watched<T: Send>(
     py: Python<'_>,
     listener: Option<&Bound<'_, PyAny>>,
-    work: impl FnOnce(&dyn Observer) -> paretau_core::Result<T> + Send,
+    work: impl FnOnce(&dyn Observer) -> paretau::Result<T> + Send,
 ) -> PyResult<T> {
     let watch = Watch { interrupt: Interrupt::new(), events: listener.map(|_| Mutex::default()) };
     let listener = listener.map(|l| l.clone().unbind());

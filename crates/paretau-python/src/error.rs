@@ -1,8 +1,8 @@
 //! paretau's errors as Python exceptions. The classes themselves are Python (`paretau._errors`), because they have
 //! several bases each: ours and the built-in one that a caller would expect.
 
-use paretau_core::Error;
-use paretau_kernels::KernelError;
+use paretau::Error;
+use paretau::kernels::KernelError;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
@@ -24,7 +24,6 @@ use classes::{
 };
 
 /// The exception for an error of the libraries.
-#[allow(clippy::needless_pass_by_value)] // shape of `map_err`
 pub(crate) fn to_py(error: Error) -> PyErr {
     let message = in_python(&error.to_string());
     match &error {
@@ -51,7 +50,6 @@ pub(crate) fn of_model_file(error: Error) -> PyErr {
 }
 
 /// The exception for what a kernel refuses.
-#[allow(clippy::needless_pass_by_value)] // shape of `map_err`
 pub(crate) fn of_kernel(error: KernelError) -> PyErr {
     match &error {
         KernelError::Parameter { .. } | KernelError::NotDifferentiable { .. } => UsageError::new_err(error.to_string()),

@@ -1,11 +1,11 @@
 //! Kernels on 1-D arrays: soft ranks, Pareto smoothing, tail fits, effective sample size.
 
-use paretau_kernels::gpd_fit::{ZhangStephens, fit_pwm};
-use paretau_kernels::pareto::HardPareto;
-use paretau_kernels::psis::{Psis, TailRule};
-use paretau_kernels::soft_pareto::SoftPareto;
-use paretau_kernels::soft_pareto_options::SoftParetoOptions;
-use paretau_kernels::soft_rank::SoftRank;
+use paretau::kernels::gpd_fit::{ZhangStephens, fit_pwm};
+use paretau::kernels::pareto::HardPareto;
+use paretau::kernels::psis::{Psis, TailRule};
+use paretau::kernels::soft_pareto::SoftPareto;
+use paretau::kernels::soft_pareto_options::SoftParetoOptions;
+use paretau::kernels::soft_rank::SoftRank;
 use pyo3::prelude::*;
 
 use crate::arrays::{In, Out, give, slice};
@@ -131,7 +131,7 @@ pub(crate) fn psis<'py>(
 /// The k-hat above which an average over `n` weights is unreliable.
 #[pyfunction]
 pub(crate) fn khat_threshold(n: usize) -> f64 {
-    paretau_kernels::psis::khat_threshold(n)
+    paretau::kernels::psis::khat_threshold(n)
 }
 
 /// Scale and shape of the generalised Pareto distribution fitted to excesses `x`, sorted ascending.
@@ -151,5 +151,5 @@ pub(crate) fn gpd_fit(py: Python<'_>, x: In<'_>, method: &str) -> PyResult<(f64,
 #[pyfunction]
 pub(crate) fn ess(py: Python<'_>, w: In<'_>) -> PyResult<f64> {
     let w = slice(&w)?;
-    enter(py, of_kernel, || paretau_kernels::ess::ess(w))
+    enter(py, of_kernel, || paretau::kernels::ess::ess(w))
 }
