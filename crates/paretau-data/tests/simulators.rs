@@ -1,10 +1,10 @@
 //! Simulators against their formulas, their moments, and the first rows that a seed has always given.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
+#![allow(clippy::unwrap_used)]
 
 use paretau_core::{Features, OutcomeKind, Params, Seed};
 use paretau_data::simulate::{
-    AcicConfig, CausalmlConfig, GrfConfig, NewsConfig, OverlapConfig, SyntheticConfig, TrialConfig, acic, causalml, grf,
-    news, overlap, synthetic, trial,
+    AcicConfig, CausalmlConfig, GrfConfig, NewsConfig, OverlapConfig, SyntheticConfig, TrialConfig, acic, causalml,
+    grf, news, overlap, synthetic, trial,
 };
 use paretau_data::{SIMULATORS, Simulated, simulator};
 
@@ -33,8 +33,7 @@ fn check_draws(s: &Simulated, noise: f64) {
     let t: Vec<f64> = s.t.iter().map(|&t| f64::from(t)).collect();
     let spread = (s.e.iter().map(|e| e * (1.0 - e)).sum::<f64>()).sqrt() / n;
     assert!((mean(&t) - mean(&s.e)).abs() < 4.5 * spread + 1e-12, "{} {}", mean(&t), mean(&s.e));
-    let residual: Vec<f64> =
-        (0..s.y.len()).map(|i| s.y[i] - if s.t[i] == 1 { s.mu1[i] } else { s.mu0[i] }).collect();
+    let residual: Vec<f64> = (0..s.y.len()).map(|i| s.y[i] - if s.t[i] == 1 { s.mu1[i] } else { s.mu0[i] }).collect();
     assert!(mean(&residual).abs() < 4.5 * noise / n.sqrt() + 1e-12);
     assert!((sd(&residual) - noise).abs() < 0.03 * noise + 1e-12, "{}", sd(&residual));
     // Propensities are calibrated, not only right on average.
@@ -217,7 +216,41 @@ fn news_is_sparse_and_of_the_original_size() {
     for seed in 0..4 {
         let s = news(&NewsConfig { n: 1_500, ..NewsConfig::default() }, Seed(seed)).unwrap();
         let effects = tau(&s);
-        eprintln!("ate {:.2} sd {:.2} e {:.2} {:.2}", mean(&effects), sd(&effects), mean(&s.e), sd(&s.e));
         assert!(effects.iter().all(|v| *v > 0.0) && (0.3..9.0).contains(&mean(&effects)), "{}", mean(&effects));
+    }
+}
+
+/// First row (t, y, mu0, mu1, e, sum of x) of 100 rows at seed 7. These change only with the process itself, and
+/// then published numbers change too: say so in the change log.
+#[test]
+fn golden_first_rows() {
+    for (name, want) in [
+        (
+            "synthetic",
+            [1.0, 2.763864840619465, 0.4901856923467149, 0.5307976182037671, 0.9797094208396794, 3.2693665882176006],
+        ),
+        ("news", [1.0, 17.898590112156768, 2.7117011268378852, 16.976571018466736, 0.9097539010316888, 136.0]),
+        (
+            "acic",
+            [0.0, 0.4838410562359017, 2.5857609518369298, 2.7224187168352287, 0.03286647524030554, 286.39517209915516],
+        ),
+        ("trial", [0.0, 1.2906935628434264, 0.8716058859944252, 1.8716058859944251, 0.5, 7.032540490654095]),
+        (
+            "overlap",
+            [1.0, 4.276025318936567, 1.729966130330887, 3.9133812247130195, 0.9884307645153483, 8.87387508322793],
+        ),
+        (
+            "causalml",
+            [1.0, 0.19728960594120737, 0.6661125796734475, 1.1228903275090607, 0.31468759659334566, 2.573399074578304],
+        ),
+        (
+            "grf",
+            [1.0, 1.5612118303356688, 1.5226386721169936, 1.6329252220529218, 0.6000000000000001, 7.032540490654095],
+        ),
+    ] {
+        let s = (simulator(name).unwrap().run)(&Params::none().with("n", 100), Seed(7)).unwrap();
+        let got = [f64::from(s.t[0]), s.y[0], s.mu0[0], s.mu1[0], s.e[0], row(&s, 0).iter().sum::<f64>()];
+        let far = got.iter().zip(want).any(|(g, w): (&f64, f64)| (g - w).abs() > 1e-9 * (1.0 + w.abs()));
+        assert!(!far, "(\"{name}\", {got:?}),");
     }
 }
