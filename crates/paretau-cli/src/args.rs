@@ -105,7 +105,7 @@ pub(crate) struct RoleArgs {
     /// Value that means control [default: the only other value]
     #[arg(long, value_name = "C", help_heading = "Columns")]
     pub(crate) control_value: Option<String>,
-    /// The file has no header line; columns are called x1, x2, …
+    /// The file has no header line; columns are called column1, column2, …
     #[arg(long, help_heading = "Columns")]
     pub(crate) no_header: bool,
 }
@@ -156,7 +156,10 @@ pub(crate) struct SimulateArgs {
     /// Standard deviation of the outcome's noise
     #[arg(long)]
     pub(crate) noise: Option<f64>,
-    /// Output file
+    /// Another parameter of the process; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Output file (.csv, .csv.gz, .parquet, .arrow), or - for CSV on stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
 }

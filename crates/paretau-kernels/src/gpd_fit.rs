@@ -15,7 +15,7 @@ pub struct GpdFit {
     pub xi: f64,
 }
 
-/// The two probability weighted moments of a tail, in the notation of METHOD §3.
+/// The two probability weighted moments of a tail, of order 0 and 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moments {
     /// `a0 = 1/M Σ x_j`.

@@ -1,4 +1,4 @@
-//! Hard Pareto smoothing of a batch of weights (METHOD §3), its derivative, and the map that smooths one new weight.
+//! Hard Pareto smoothing of a batch of weights (Vehtari et al. 2024, with moments for the fit), its derivative, and the map that smooths one new weight.
 
 use crate::argsort::ArgSort;
 use crate::error::{

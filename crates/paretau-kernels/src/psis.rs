@@ -62,7 +62,8 @@ impl Psis {
     /// O(S log S + M^1.5) time, O(S) memory, kept between calls.
     ///
     /// # Errors
-    /// Empty or non-finite `log_w`, lengths that differ, `r_eff` that is not positive and finite.
+    /// Empty or non-finite `log_w`, lengths that differ, `r_eff` that is not positive and finite, ratios so far apart that
+    /// their difference overflows.
     pub fn smooth(
         &mut self,
         log_w: &[f64],
@@ -77,6 +78,7 @@ impl Psis {
         for v in out.iter_mut() {
             *v -= shift;
         }
+        crate::error::check_result("normalised log-weights", out)?;
         Ok(k)
     }
 

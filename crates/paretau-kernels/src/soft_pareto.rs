@@ -1,4 +1,5 @@
-//! Soft (differentiable) Pareto smoothing of a batch of weights, with its full vector-Jacobian product (METHOD §3).
+//! Soft (differentiable) Pareto smoothing of a batch of weights, with its full vector-Jacobian product
+//! (Chikahara and Ushiyama 2024, "Making Pareto Smoothing Differentiable").
 //!
 //! Gradients run through everything: ranks, step, location, scale, shape, quantile and the weights themselves.
 
@@ -9,10 +10,14 @@ use crate::gpd_fit::Moments;
 use crate::pareto::{TailMap, tail_length};
 use crate::soft_pareto_options::{Center, NegativeScale, STEPS_PER_TAIL, SoftParetoOptions, Units};
 use crate::soft_rank::SoftRank;
-use crate::step::{sigmoid, sigmoid_with_slope};
+use crate::step::sigmoid;
 
 /// Log-weights with a standard deviation up to this are equal up to rounding.
 const EQUAL_BELOW: f64 = 1e-9;
+
+/// The step is 0 below this argument. Even ten million rows at `exp(-46) = 1e-20` would not move a sum, and most rows of a
+/// large batch lie there: they then cost neither exponentials nor subnormal arithmetic.
+const STEP_FLOOR: f64 = -46.0;
 
 /// What the backward pass needs of a smoothed batch, beside the vectors.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +30,6 @@ struct Fitted {
     /// -1 where a negative scale was replaced by its absolute value.
     sign: f64,
     kappa: f64,
-    center: f64,
     sd: f64,
 }
 
@@ -99,6 +103,10 @@ impl SoftPareto {
         if let Ok(f) = &fit {
             let (nf, m) = (n as f64, f.m as f64);
             for i in 0..n {
+                if self.s[i] == 0.0 {
+                    out[i] = w[i];
+                    continue;
+                }
                 let q = f.gpd.quantile_at(probability(self.r[i], nf, m));
                 out[i] = self.s[i] * q + (1.0 - self.s[i]) * w[i];
             }
@@ -171,7 +179,8 @@ impl SoftPareto {
 
         let mut soft_m = 0.0;
         for (s, &r) in self.s.iter_mut().zip(&self.r) {
-            *s = sigmoid(kappa * (r - center));
+            let x = kappa * (r - center);
+            *s = if x < STEP_FLOOR { 0.0 } else { sigmoid(x) };
             soft_m += *s;
         }
         // Positions divide by M~ - 1.
@@ -204,7 +213,6 @@ impl SoftPareto {
             gpd,
             sign,
             kappa,
-            center,
             sd,
         }))
     }
@@ -242,7 +250,12 @@ impl SoftPareto {
 
         // out_i = s_i q_i + (1 - s_i) w_i. `g_z` holds the derivative with respect to s_i until the ranks need it.
         let (mut g_mu, mut g_sigma, mut g_xi) = (0.0, 0.0, 0.0);
+        // Rows with step 0 have slope 0 too: nothing but the weight itself reaches them.
         for i in 0..n {
+            if self.s[i] == 0.0 {
+                out[i] = g[i];
+                continue;
+            }
             let p = probability(self.r[i], nf, m);
             let g_q = g[i] * self.s[i];
             g_mu += g_q;
@@ -262,7 +275,7 @@ impl SoftPareto {
         let (g_a0, g_a1) = f.moments.solve_vjp(f.sign * g_sigma, g_xi);
         let (g_s0, g_s1) = (g_a0 / f.soft_m, g_a1 / f.soft_m);
         let mut g_count = -(g_s0 * f.moments.a0 + g_s1 * f.moments.a1);
-        for i in 0..n {
+        for i in (0..n).filter(|&i| self.s[i] > 0.0) {
             let (position, free) = self.options.position(self.r[i], nf, f.soft_m);
             let d = self.w[i] - mu;
             let g_term = g_s0 + g_s1 * position;
@@ -278,8 +291,8 @@ impl SoftPareto {
         }
         out[f.mu_row] += g_mu;
 
-        for i in 0..n {
-            let slope = f.kappa * sigmoid_with_slope(f.kappa * (self.r[i] - f.center)).1;
+        for i in (0..n).filter(|&i| self.s[i] > 0.0) {
+            let slope = f.kappa * self.s[i] * (1.0 - self.s[i]);
             self.g_r[i] += (self.g_z[i] + g_count) * slope;
         }
         check_result("soft Pareto derivative", &self.g_r)?;
@@ -363,4 +376,96 @@ fn standardise_log(w: &[f64], z: &mut Vec<f64>) -> f64 {
         }
     }
     sd
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn weights(n: usize) -> Vec<f64> {
+        // Logistic-like spread without randomness, in scrambled order.
+        (0..n)
+            .map(|i| 1.0 + (6.0 * ((i * 37 % n) as f64 + 0.5) / n as f64 - 3.0).exp())
+            .collect()
+    }
+
+    #[test]
+    fn degenerate_batches_are_left_and_counted_by_reason() {
+        let mut soft = SoftPareto::new(SoftParetoOptions::default()).unwrap();
+        let mut left = |w: &[f64]| {
+            let (mut out, mut d) = (vec![0.0; w.len()], vec![0.0; w.len()]);
+            let TailFit::LeftAsIs(reason) = soft.forward(w, &mut out).unwrap() else {
+                panic!("smoothed")
+            };
+            assert_eq!(out, w);
+            soft.vjp(w, &mut d).unwrap();
+            assert_eq!(d, w, "gradients pass through");
+            assert_eq!(soft.tail_map(), TailMap::identity());
+            reason
+        };
+        assert_eq!(left(&[2.0]), FallBack::TailTooShort { m: 0 });
+        assert_eq!(left(&weights(24)), FallBack::TailTooShort { m: 4 });
+        assert_eq!(left(&[3.0; 100]), FallBack::AllEqual);
+        let tally = *soft.tally();
+        assert_eq!((tally.batches, tally.rate()), (3, 1.0));
+        assert_eq!(tally.left[FallBack::AllEqual.kind()], 1);
+    }
+
+    #[test]
+    fn equal_tails_are_left_in_raw_units() {
+        let options = SoftParetoOptions {
+            units: Units::Raw,
+            ..SoftParetoOptions::default()
+        };
+        let mut out = [0.0; 100];
+        let fit = SoftPareto::new(options)
+            .unwrap()
+            .forward(&[3.0; 100], &mut out)
+            .unwrap();
+        assert!(!fit.is_smoothed());
+        assert_eq!(out, [3.0; 100]);
+    }
+
+    #[test]
+    fn bad_input_is_refused_with_its_values() {
+        let mut soft = SoftPareto::new(SoftParetoOptions::default()).unwrap();
+        let mut out = [0.0; 2];
+        assert!(matches!(
+            soft.vjp(&[], &mut []),
+            Err(KernelError::NoForward { .. })
+        ));
+        assert!(matches!(
+            soft.forward(&[], &mut []),
+            Err(KernelError::Empty { .. })
+        ));
+        assert!(matches!(
+            soft.forward(&[1.0, f64::NAN], &mut out),
+            Err(KernelError::NonFinite { index: 1, .. })
+        ));
+        assert!(matches!(
+            soft.forward(&[f64::INFINITY, 1.0], &mut out),
+            Err(KernelError::NonFinite { index: 0, .. })
+        ));
+        assert!(matches!(
+            soft.forward(&[1.0, -1.0], &mut out),
+            Err(KernelError::OutOfRange { index: 1, .. })
+        ));
+        assert!(matches!(
+            soft.forward(&[1.0], &mut out),
+            Err(KernelError::Length {
+                expected: 1,
+                found: 2,
+                ..
+            })
+        ));
+        let bad = SoftParetoOptions {
+            eps: 0.0,
+            ..SoftParetoOptions::default()
+        };
+        assert!(matches!(
+            SoftPareto::new(bad),
+            Err(KernelError::Parameter { name: "eps", .. })
+        ));
+    }
 }

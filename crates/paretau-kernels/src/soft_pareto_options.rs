@@ -3,7 +3,7 @@
 use crate::error::{KernelError, check_parameter};
 
 /// Scale-free `kappa = 1` lets the step rise over about `M/10` ranks to either side of its centre: `s` goes from 0.27 to 0.73
-/// over a fifth of the tail, `M~` differs from `M` by less than 1e-4 of it, and gradients still reach the tail's edge.
+/// over a fifth of the tail, on hard ranks `M~` differs from `M` by less than 1e-4 of it, and gradients still reach the tail's edge.
 pub const STEPS_PER_TAIL: f64 = 10.0;
 
 /// The units of `eps` and `kappa`.

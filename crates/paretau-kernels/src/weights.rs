@@ -1,4 +1,4 @@
-//! The weighting schemes of METHOD §4 as one choice: values and derivatives from propensity logits.
+//! The weighting schemes as one choice: values and derivatives from propensity logits.
 //!
 //! A batch runs through up to four stages: balancing weight from the logit, Pareto smoothing, tempering `w^gamma`, division by
 //! the arm's mean. The backward pass runs them in reverse.

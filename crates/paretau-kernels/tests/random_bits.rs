@@ -144,14 +144,14 @@ proptest! {
             let map = hard.tail_map();
             prop_assert!(map.check().is_ok());
         }
-        if let Ok(mut soft) = SoftPareto::new(options) {
-            if soft.forward(&w, &mut out).is_ok() {
-                prop_assert!(out.iter().all(|v| v.is_finite() && *v > 0.0));
-                if soft.vjp(&g, &mut d).is_ok() {
-                    prop_assert!(finite(&d));
-                }
-                prop_assert!(soft.tail_map().check().is_ok());
+        if let Ok(mut soft) = SoftPareto::new(options)
+            && soft.forward(&w, &mut out).is_ok()
+        {
+            prop_assert!(out.iter().all(|v| v.is_finite() && *v > 0.0));
+            if soft.vjp(&g, &mut d).is_ok() {
+                prop_assert!(finite(&d));
             }
+            prop_assert!(soft.tail_map().check().is_ok());
         }
         let mut norm = ArmMean::default();
         if norm.forward(&w, &t, &mut out).is_ok() {

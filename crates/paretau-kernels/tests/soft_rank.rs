@@ -37,7 +37,9 @@ fn project(z: &[f64]) -> Vec<f64> {
             moved = moved.max((after - before).abs());
         }
         let excess = (x.iter().sum::<f64>() - (n * (n + 1)) as f64 / 2.0) / n as f64;
-        x.iter_mut().for_each(|v| *v -= excess);
+        for v in &mut x {
+            *v -= excess;
+        }
         if moved.max(excess.abs()) < 1e-13 {
             break;
         }
@@ -127,7 +129,9 @@ proptest! {
     fn identities_hold(seed in any::<u64>(), n in 1_usize..400, log_eps in -6.0_f64..3.0, ties in any::<bool>()) {
         let mut w = normals(n, &mut rng(seed));
         if ties {
-            w.iter_mut().for_each(|v| *v = (2.0 * *v).round());
+            for v in &mut w {
+                *v = (2.0 * *v).round();
+            }
         }
         let eps = 10_f64.powf(log_eps);
         let r = rank(&w, eps);
@@ -156,7 +160,7 @@ proptest! {
             prop_assert!((r - hard).abs() < 1e-6);
         }
         for r in rank(&w, 1e12) {
-            prop_assert!((r - (n as f64 + 1.0) / 2.0).abs() < 1e-9);
+            prop_assert!((r - f64::midpoint(n as f64, 1.0)).abs() < 1e-9);
         }
     }
 
@@ -171,7 +175,7 @@ proptest! {
         let mut d = vec![0.0; n];
         tape.vjp(&g, &mut d).unwrap();
         let verdict = compare(|x| dot(&rank(x, eps), &g), &w, &d, &v);
-        let unequal = matches!(verdict, Verdict::Disagree { .. });
-        prop_assert!(!unequal, "{:?}", verdict);
+        prop_assume!(verdict != Verdict::Kink);
+        prop_assert_eq!(verdict, Verdict::Agree);
     }
 }

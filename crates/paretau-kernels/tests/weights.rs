@@ -66,7 +66,7 @@ fn balancing_weights_are_those_of_the_method() {
         1.0 + 19.0 / odds,
     ];
     close(&weigh(Weighting::Raw, &logits, &t, 0.3).0, &raw);
-    let (m1, m0) = ((raw[0] + raw[1]) / 2.0, (raw[2] + raw[3]) / 2.0);
+    let (m1, m0) = (f64::midpoint(raw[0], raw[1]), f64::midpoint(raw[2], raw[3]));
     close(
         &weigh(Weighting::Norm, &logits, &t, 0.3).0,
         &[raw[0] / m1, raw[1] / m1, raw[2] / m0, raw[3] / m0],

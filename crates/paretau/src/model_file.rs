@@ -1,11 +1,10 @@
-//! The model file: one safetensors file with versioned JSON metadata, written atomically, refused when anything is off.
+//! The model file: one safetensors file with versioned JSON metadata, refused when anything is off.
 //!
 //! Reading one runs no code: it is numbers and a JSON description. A digest over both catches truncation and
 //! alteration; the format number catches files of a later paretau.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 
 use paretau_core::{Error, Result, State, Tensor};
@@ -67,29 +66,6 @@ pub fn from_bytes(bytes: &[u8]) -> Result<State> {
     }
     let tensors = raw.into_iter().map(|(name, view)| from_raw(&view).map(|t| (name, t))).collect::<Result<_>>()?;
     Ok(State { json, tensors })
-}
-
-/// Writes bytes to a path so that the path holds either the old file or the whole new one.
-pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
-    let io = |source| Error::Io { path: path.to_path_buf(), source };
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(io)?;
-    file.write_all(bytes).map_err(io)?;
-    file.as_file().sync_all().map_err(io)?;
-    share_like_a_new_file(file.as_file()).map_err(io)?;
-    file.persist(path).map_err(|e| io(e.error))?;
-    Ok(())
-}
-
-/// Temporary files are made for their owner's eyes only; the finished file is an ordinary one.
-fn share_like_a_new_file(file: &fs::File) -> std::io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        file.set_permissions(fs::Permissions::from_mode(0o644))?;
-    }
-    let _ = file;
-    Ok(())
 }
 
 /// Reads a file whole, with the path in any error.
@@ -179,16 +155,5 @@ mod tests {
         let text = json!({"format": 99, "digest": "", "model": {}}).to_string();
         let bytes = safetensors::serialize(Vec::<(&str, TensorView<'_>)>::new(), Some(HashMap::from([(KEY.to_owned(), text)]))).unwrap();
         assert!(from_bytes(&bytes).unwrap_err().to_string().contains("format 99"));
-    }
-
-    #[test]
-    fn writing_replaces_whole_files_only() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("m.paretau");
-        write_atomically(&path, b"old").unwrap();
-        write_atomically(&path, b"new").unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"new");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-        assert!(write_atomically(&folder.path().join("no/such/folder/m"), b"x").is_err());
     }
 }
