@@ -16,7 +16,7 @@ mod propensity;
 mod ridge;
 mod working;
 
-pub use base::RidgeBase;
+pub use base::{RIDGE, RidgeBase};
 pub use calibrate::Calibration;
 pub use crossfit::{CrossFit, CrossTask, HeldOut, cross_fit, cross_predict, design_folds};
 pub use linear::{LR_1, LR_2, LinearArms, LinearConfig};

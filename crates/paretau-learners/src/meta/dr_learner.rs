@@ -74,7 +74,7 @@ const PARAMS: &[ParamSpec] = &[
 pub const DR_LEARNER: ConfigEntry<DrConfig> = ConfigEntry {
     info: EstimatorInfo {
         name: NAME,
-        aliases: &["DRL", "drlearner", "DR"],
+        aliases: &["DRL"],
         family: Family::MetaLearner,
         class: "DRLearner",
         summary: "Regression of doubly robust scores with Pareto-smoothed inverse weights",

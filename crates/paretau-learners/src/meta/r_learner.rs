@@ -51,7 +51,7 @@ const PARAMS: &[ParamSpec] =
 pub const R_LEARNER: ConfigEntry<RConfig> = ConfigEntry {
     info: EstimatorInfo {
         name: NAME,
-        aliases: &["RL", "rlearner", "R"],
+        aliases: &["RL"],
         family: Family::MetaLearner,
         class: "RLearner",
         summary: "Regression of outcome residuals on treatment residuals",

@@ -30,7 +30,7 @@ const PARAMS: &[ParamSpec] = &[BASE, BASE_PARAMS];
 pub const S_LEARNER: ConfigEntry<SConfig> = ConfigEntry {
     info: EstimatorInfo {
         name: NAME,
-        aliases: &["SL", "slearner", "S"],
+        aliases: &["SL"],
         family: Family::MetaLearner,
         class: "SLearner",
         summary: "One outcome model with the treatment as a column",

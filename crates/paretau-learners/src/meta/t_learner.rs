@@ -30,7 +30,7 @@ const PARAMS: &[ParamSpec] = &[BASE, BASE_PARAMS];
 pub const T_LEARNER: ConfigEntry<TConfig> = ConfigEntry {
     info: EstimatorInfo {
         name: NAME,
-        aliases: &["TL", "tlearner", "T"],
+        aliases: &["TL"],
         family: Family::MetaLearner,
         class: "TLearner",
         summary: "One outcome model an arm",

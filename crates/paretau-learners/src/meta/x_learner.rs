@@ -45,7 +45,7 @@ const PARAMS: &[ParamSpec] = &[BASE, BASE_PARAMS, EFFECT_BASE, EFFECT_PARAMS, PR
 pub const X_LEARNER: ConfigEntry<XConfig> = ConfigEntry {
     info: EstimatorInfo {
         name: NAME,
-        aliases: &["XL", "xlearner", "X"],
+        aliases: &["XL"],
         family: Family::MetaLearner,
         class: "XLearner",
         summary: "Imputed effects learned in each arm and mixed by propensity; good with unbalanced arms",
