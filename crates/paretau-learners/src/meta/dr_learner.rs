@@ -13,10 +13,11 @@ use serde::{Deserialize, Serialize};
 use super::model::{MetaModel, Parts, Recipe, around_mean, load, mixed};
 use super::setup::{
     BASE, BASE_PARAMS, CROSS_FIT, EFFECT_BASE, EFFECT_PARAMS, FOLDS, HANDLES, PROPENSITY_BASE, PROPENSITY_PARAMS, Tool,
-    arm_mask, outcome_target, stage, treatment,
+    stage,
 };
-use crate::crossfit::{CrossTask, HeldOut, cross_fit, design_folds, fit_all};
+use crate::crossfit::{CrossTask, HeldOut, fit_all};
 use crate::linear::two_arms;
+use crate::nuisance::{NuisanceFit, NuisancePlan};
 use crate::overlap::{InverseWeights, Overlap, inverse_weights};
 
 pub(super) const PARTS: &[&str] = &["mu0", "mu1", "e", "tau"];
@@ -119,37 +120,27 @@ struct DrLearner {
 impl Estimator for DrLearner {
     fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>> {
         two_arms(design, NAME)?;
-        let (n, how) = (design.n_rows(), self.config.cross_fit);
-        let folds = design_folds(design, self.config.folds, ctx.seed)?;
-        let mut parts = Parts::default();
-        let mut mu = Vec::with_capacity(2);
-        for (arm, name, label) in [(0, "mu0", "control outcomes"), (1, "mu1", "treated outcomes")] {
-            let mask = arm_mask(design, arm);
-            let task = CrossTask::of(design, design.y(), outcome_target(design)).from_rows(&mask);
-            let fitted = cross_fit(&task, self.outcome.learner.as_ref(), &folds, how, &stage(ctx, label)?)?;
-            parts.add(name, &self.outcome.base, fitted.model);
-            mu.push(fitted.held_out);
-        }
-        let t = treatment(design);
-        let task = CrossTask::of(design, &t, Target::Probability);
-        let e = cross_fit(&task, self.propensity.learner.as_ref(), &folds, how, &stage(ctx, "propensity")?)?;
-        let e_hat = design.propensity().unwrap_or(&e.held_out);
-        let inverse = inverse_weights(e_hat, design.t(), self.config.overlap, self.config.clip)?;
-        let scores: Vec<f64> = (0..n)
-            .map(|i| {
-                let miss = if design.t()[i] == 1 { design.y()[i] - mu[1][i] } else { mu[0][i] - design.y()[i] };
-                mu[1][i] - mu[0][i] + inverse.w[i] * miss
-            })
-            .collect();
+        let plan = NuisancePlan {
+            outcome: self.outcome.learner.as_ref(),
+            propensity: self.propensity.learner.as_ref(),
+            held_out: self.config.cross_fit,
+            folds: self.config.folds,
+        };
+        let nuisance = NuisanceFit::fit(design, &plan, ctx)?;
+        let inverse = inverse_weights(&nuisance.e, design.t(), self.config.overlap, self.config.clip)?;
+        let scores = nuisance.scores(design, &inverse.w);
         let kept: Vec<bool> = inverse.w.iter().map(|w| *w > 0.0).collect();
         let mut task = CrossTask::of(design, &scores, Target::Mean);
         if kept.contains(&false) {
             task = task.from_rows(&kept);
         }
         let tau = fit_all(&task, self.effect.learner.as_ref(), &stage(ctx, "effects")?)?;
-        let held_out = tau.held_out.map(|tau| around_mean(&mixed(&mu[0], &mu[1], e_hat), e_hat.to_vec(), tau));
-        let diagnostics = self.describe(design, e_hat, &inverse, &scores);
-        parts.add("e", &self.propensity.base, e.model);
+        let held_out = tau.held_out.map(|tau| around_mean(&nuisance.mean_outcome(), nuisance.e.clone(), tau));
+        let diagnostics = self.describe(design, &nuisance.e, &inverse, &scores);
+        let mut parts = Parts::default();
+        parts.add("mu0", &self.outcome.base, nuisance.mu0.model);
+        parts.add("mu1", &self.outcome.base, nuisance.mu1.model);
+        parts.add("e", &self.propensity.base, nuisance.e_model.model);
         parts.add("tau", &self.effect.base, tau.model);
         Ok(Box::new(MetaModel { recipe: Recipe::Dr, parts, n_features: design.x().n_cols(), diagnostics, held_out }))
     }

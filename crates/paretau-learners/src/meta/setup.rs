@@ -1,9 +1,8 @@
 //! What meta-learners share before fitting: naming base learners, their parameters, and small helpers.
 
-use paretau_core::{
-    Design, Error, Event, FitContext, Handles, OutcomeKind, ParamKind, ParamSpec, Params, Regressor, Result, Target,
-    Toolbox,
-};
+use paretau_core::{Design, Error, Handles, ParamKind, ParamSpec, Params, Regressor, Result, Toolbox};
+
+pub(super) use crate::nuisance::{outcome_target, stage};
 
 /// A base learner ready to fit, with its name for the model's state.
 #[derive(Debug)]
@@ -92,14 +91,6 @@ pub(super) const FOLDS: ParamSpec = ParamSpec {
     help: "folds of cross-fitting; fewer are used when an arm is small",
 };
 
-/// What an outcome model predicts: probabilities for binary outcomes, means otherwise.
-pub(super) fn outcome_target(design: &Design) -> Target {
-    match design.outcome() {
-        OutcomeKind::Binary => Target::Probability,
-        OutcomeKind::Continuous => Target::Mean,
-    }
-}
-
 /// Rows of one arm, marked.
 pub(super) fn arm_mask(design: &Design, arm: u8) -> Vec<bool> {
     design.t().iter().map(|&a| a == arm).collect()
@@ -108,13 +99,6 @@ pub(super) fn arm_mask(design: &Design, arm: u8) -> Vec<bool> {
 /// The treatment as numbers.
 pub(super) fn treatment(design: &Design) -> Vec<f64> {
     design.t().iter().map(|&a| f64::from(a)).collect()
-}
-
-/// Announces a stage and derives its seed.
-pub(super) fn stage<'a>(ctx: &FitContext<'a>, name: &str) -> Result<FitContext<'a>> {
-    ctx.check_interrupt()?;
-    ctx.event(&Event::Stage { name: format!("fitting {name}"), total: None });
-    Ok(ctx.with_seed(ctx.seed.named(name)))
 }
 
 #[cfg(test)]
