@@ -10,7 +10,7 @@ use paretau_core::{
     Column, Dense, Design, EstimatorEntry, Features, FitContext, FittedRegressor, Params, RegressionTask, Result, Seed,
     State, Target, Tensor, Toolbox,
 };
-use paretau_forest::{CAUSAL_FOREST, FOREST, ForestConfig, ForestRegressor};
+use paretau_forest::{CAUSAL_FOREST, CAUSAL_FOREST_DML, FOREST, ForestConfig, ForestRegressor};
 
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -64,7 +64,8 @@ fn causal(x: Features, t: Vec<u8>, y: Vec<f64>, trees: usize, dml: bool) -> Resu
     let bases: &[&dyn paretau_core::BaseEntry] = &[&FOREST];
     let tools = Toolbox { bases: Box::leak(bases.to_vec().into_boxed_slice()) };
     let params = Params::none().with("n_estimators", trees);
-    let estimator = if dml { CAUSAL_FOREST.build(&params, &tools)? } else { CAUSAL_FOREST.build(&params, &tools)? };
+    let estimator =
+        if dml { CAUSAL_FOREST_DML.build(&params, &tools)? } else { CAUSAL_FOREST.build(&params, &tools)? };
     let design = Design::new(x, t, y)?;
     let start = Instant::now();
     let model = estimator.fit(&design, &FitContext::silent(Seed(0)))?;

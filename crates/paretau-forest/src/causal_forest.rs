@@ -36,7 +36,7 @@ use crate::summary::{Centred, describe};
 /// | `subforest_size` | 2 | trees a bag; 1 gives no standard errors |
 /// | `max_bins` | 256 | bins a column |
 /// | `exact` | false | every distinct value its own bin (slow; for checking) |
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CausalForestConfig {
     /// Number of trees.
@@ -167,7 +167,7 @@ pub const CAUSAL_FOREST: ConfigEntry<CausalForestConfig> = ConfigEntry {
 const NAME: &str = "causal-forest";
 
 /// A causal forest with checked parameters.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CausalForest {
     config: CausalForestConfig,
 }
@@ -181,15 +181,13 @@ pub(crate) struct Centering {
 impl CausalForest {
     /// A forest with these parameters; relations between them are checked.
     pub fn new(config: CausalForestConfig) -> Result<Self> {
+        let config = input::checked(NAME, PARAMS, &config)?;
         if config.subforest_size > 1 && config.max_samples > 0.5 {
             return Err(bad(
                 "max_samples",
                 &config.max_samples,
                 "at most 0.5 when trees come in bags (subforest_size)",
             ));
-        }
-        if config.n_estimators == 0 || config.subforest_size == 0 || !(0.0..=1.0).contains(&config.max_samples) {
-            return Err(bad("n_estimators", &config.n_estimators, "at least 1"));
         }
         if !config.n_estimators.is_multiple_of(config.subforest_size) {
             return Err(bad("n_estimators", &config.n_estimators, "a multiple of subforest_size"));
@@ -240,7 +238,7 @@ impl CausalForest {
         Ok(CausalForestModel { forest, nuisance, facts, diagnostics, held_out: Some(held_out) })
     }
 
-    fn growth(&self, p: usize) -> Growth {
+    pub(crate) fn growth(&self, p: usize) -> Growth {
         let usual = ((p as f64).sqrt() + 20.0).ceil() as usize;
         Growth {
             candidates: Candidates::Poisson(self.config.max_features.unwrap_or(usual).min(p) as f64),

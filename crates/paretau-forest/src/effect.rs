@@ -51,7 +51,7 @@ fn single(block: &Block<'_>, with_variance: bool) -> Vec<Option<Slope>> {
             let (y, z, zy, zz) = (y / n, z / n, zy / n, zz / n);
             let variance = zz - z * z;
             let tau = (zy - z * y) / variance;
-            (n > 0.0 && variance > 0.0 && tau.is_finite()).then(|| [z, variance, tau, y - z * tau])
+            (n > 0.0 && variance > 0.0 && tau.is_finite()).then_some([z, variance, tau, y - z * tau])
         })
         .collect();
     let bag = forest.bag;

@@ -202,7 +202,7 @@ impl Forest {
             let rows = start..(start + BLOCK).min(n);
             encode(rows.clone(), codes);
             self.leaves_of(codes, rows.clone(), in_bag, leaves);
-            each(&Block { forest: self, start, n_rows: rows.len(), leaves })
+            each(&Block { forest: self, n_rows: rows.len(), leaves })
         };
         if n <= BLOCK {
             return if n == 0 { vec![] } else { run(&mut Default::default(), 0) };
@@ -320,8 +320,6 @@ impl<'a> Ways<'a> {
 #[derive(Debug)]
 pub(crate) struct Block<'a> {
     pub(crate) forest: &'a Forest,
-    /// First row.
-    pub(crate) start: usize,
     pub(crate) n_rows: usize,
     leaves: &'a [u32],
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use paretau_core::{Column, Error, Features, ParamKind, RegressionTask, Result, Target};
+use paretau_core::{Column, Error, Features, ParamKind, ParamSpec, Params, RegressionTask, Result, Target, resolve};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::bins::Bins;
 use crate::codes::Codes;
@@ -19,6 +21,13 @@ pub(crate) const BINS: ParamKind = ParamKind::Int { min: 8, max: 256 };
 
 /// Bins a column in exact mode.
 const EXACT_BINS: usize = u16::MAX as usize;
+
+/// A configuration made in code, checked against the same specifications as one made of words.
+pub(crate) fn checked<C: Serialize + DeserializeOwned>(owner: &str, specs: &[ParamSpec], config: &C) -> Result<C> {
+    let value = serde_json::to_value(config).map_err(|e| Error::bad_model(e.to_string()))?;
+    let params = Params(value.as_object().into_iter().flatten().map(|(k, v)| (k.clone(), v.clone())).collect());
+    resolve(owner, specs, config, &params)
+}
 
 /// Bins and codes of the training rows.
 pub(crate) fn ground(x: &Features, columns: &[Column], max_bins: usize, exact: bool) -> Result<Ground> {

@@ -4,11 +4,13 @@
 //! of eight-byte nodes whose leaves hold statistics, never rows. Every tree has its own seed, so results do not depend
 //! on the number of threads.
 
+mod arms;
 mod bags;
 mod bins;
 mod causal_forest;
 mod causal_model;
 mod codes;
+mod dml;
 mod effect;
 mod forest;
 mod grow;
@@ -27,7 +29,9 @@ mod state;
 mod summary;
 mod tree;
 
+pub use arms::{ArmsForest, ArmsForestModel};
 pub use causal_forest::{CAUSAL_FOREST, CausalForest, CausalForestConfig};
 pub use causal_model::CausalForestModel;
+pub use dml::{CAUSAL_FOREST_DML, CausalForestDml, CausalForestDmlConfig, Criterion};
 pub use regression::{FOREST, ForestBase, ForestConfig, ForestRegressor, RegressionForest};
 pub use rows::CausalRows;

@@ -27,7 +27,7 @@ use crate::split::Variance;
 /// | `max_depth` | no limit | deepest level |
 /// | `max_bins` | 256 | bins a column, one of them for missing values |
 /// | `exact` | false | every distinct value its own bin (slow; for checking) |
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ForestConfig {
     /// Number of trees.
@@ -96,7 +96,7 @@ const PARAMS: &[ParamSpec] = &[
 ];
 
 /// A forest learner with checked parameters.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ForestRegressor {
     config: ForestConfig,
 }
@@ -104,9 +104,7 @@ pub struct ForestRegressor {
 impl ForestRegressor {
     /// A learner with these parameters, which are checked.
     pub fn new(config: ForestConfig) -> Result<Self> {
-        let checked = serde_json::to_value(&config).map_err(|e| Error::bad_model(e.to_string()))?;
-        let params = Params(checked.as_object().into_iter().flatten().map(|(k, v)| (k.clone(), v.clone())).collect());
-        Ok(Self { config: resolve("forest", PARAMS, &ForestConfig::default(), &params)? })
+        Ok(Self { config: input::checked("forest", PARAMS, &config)? })
     }
 
     /// Fits the forest, with its out-of-bag predictions.

@@ -143,7 +143,7 @@ impl Bins {
 /// The smallest tensor that holds the values.
 fn narrow(values: impl Iterator<Item = u16> + Clone) -> Tensor {
     let n = values.clone().count();
-    if values.clone().all(|v| v <= u16::from(u8::MAX)) {
+    if values.clone().all(|v| u8::try_from(v).is_ok()) {
         Tensor::U8(vec![n], values.map(|v| v as u8).collect())
     } else {
         Tensor::U16(vec![n], values.collect())

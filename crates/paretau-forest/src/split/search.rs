@@ -12,6 +12,10 @@ use crate::tree::LevelSet;
 /// Nodes of at most this many rows are sorted rather than binned.
 const SORT_AT_MOST: usize = 12;
 
+/// A split must be better than the best so far by more than rounding: columns that part a small node's rows alike have
+/// equal gains but for the order of summation, and the first should win whatever that order.
+const TIE: f64 = 1.0 + 1e-9;
+
 /// How a split sends codes left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
@@ -159,15 +163,16 @@ impl<const L: usize> Search<L> {
         let missing = self.groups.pop_if(|(code, _)| *code == column.missing).map(|(_, sums)| sums);
         let zero = [0.0; L];
         let found = match missing {
-            None => scan(rule, node, &self.groups, zero, best.gain).map(|(at, gain, left)| {
+            None => scan(rule, node, &self.groups, zero, best.gain * TIE).map(|(at, gain, left)| {
                 // No missing value to learn from: they will follow the larger side.
                 (at, gain, 2.0 * rule.rows(&left) >= rule.rows(&node.total))
             }),
             Some(missing) => {
-                let left = scan(rule, node, &self.groups, missing, best.gain).map(|(at, gain, _)| (at, gain, true));
-                let floor = left.map_or(best.gain, |(_, gain, _)| gain);
+                let left =
+                    scan(rule, node, &self.groups, missing, best.gain * TIE).map(|(at, gain, _)| (at, gain, true));
+                let floor = TIE * left.map_or(best.gain, |(_, gain, _)| gain);
                 let right = scan(rule, node, &self.groups, zero, floor).map(|(at, gain, _)| (at, gain, false));
-                let floor = right.map_or(floor, |(_, gain, _)| gain);
+                let floor = right.map_or(floor, |(_, gain, _)| TIE * gain);
                 let alone = rule.gain(&node.bounds, &minus(&node.total, &missing), &missing, floor);
                 let last = self.groups.len().saturating_sub(1);
                 let alone = (alone > floor && !self.groups.is_empty()).then_some((last, alone, false));
@@ -193,7 +198,7 @@ impl<const L: usize> Search<L> {
         best: &mut Best,
     ) {
         self.groups.sort_by(|a, b| rule.order(&a.1).total_cmp(&rule.order(&b.1)).then(a.0.cmp(&b.0)));
-        let Some((at, gain, left)) = scan(rule, node, &self.groups, [0.0; L], best.gain) else { return };
+        let Some((at, gain, left)) = scan(rule, node, &self.groups, [0.0; L], best.gain * TIE) else { return };
         // Levels that this node has not seen follow the larger side, as missing values do.
         let larger_left = 2.0 * rule.rows(&left) >= rule.rows(&node.total);
         let mut set: LevelSet = if larger_left { [u64::MAX; 4] } else { [0; 4] };
@@ -227,7 +232,7 @@ fn scan<Label, R: SplitRule<Label, L>, const L: usize>(
         }
         let gain = rule.gain(&node.bounds, &left, &minus(&node.total, &left), floor);
         if gain > floor {
-            floor = gain;
+            floor = gain * TIE;
             found = Some((at, gain, left));
         }
     }
