@@ -10,8 +10,11 @@ use crate::bins::Bins;
 use crate::codes::Codes;
 use crate::forest::Ground;
 
-/// Fewest rows a forest learns from.
+/// Fewest rows a causal forest learns from.
 pub(crate) const MIN_ROWS: usize = 10;
+
+/// Fewest rows a regression learns from: less, since it may be handed one arm of one fold.
+const MIN_ROWS_OF_A_PART: usize = 2;
 
 /// A count of at least one.
 pub(crate) const COUNT: ParamKind = ParamKind::Int { min: 1, max: 10_000_000 };
@@ -47,11 +50,11 @@ pub(crate) fn check_columns(expected: usize, x: &Features) -> Result<()> {
 }
 
 /// Enough rows.
-pub(crate) fn check_rows(n: usize) -> Result<()> {
-    if n >= MIN_ROWS {
+pub(crate) fn check_rows(n: usize, least: usize) -> Result<()> {
+    if n >= least {
         return Ok(());
     }
-    Err(Error::unfit(format!("a forest needs at least {MIN_ROWS} rows, there are {n}; give more rows")))
+    Err(Error::unfit(format!("a forest needs at least {least} rows, there are {n}; give more rows")))
 }
 
 /// A vector of the right length without NaN or infinities.
@@ -102,7 +105,7 @@ pub(crate) fn check_not_all_missing(x: &Features, columns: &[Column]) -> Result<
 /// All that a regression needs.
 pub(crate) fn check_regression(task: &RegressionTask<'_>) -> Result<()> {
     let n = task.x.n_rows();
-    check_rows(n)?;
+    check_rows(n, MIN_ROWS_OF_A_PART)?;
     check_values("outcome", task.y, n)?;
     check_weight(task.weight, n)?;
     if task.target == Target::Probability {

@@ -91,3 +91,60 @@ pub(crate) fn arms(k: &Kitchen<'_>, split: ArmsRule, arms: Arms<'_>) -> Result<(
         _ => fit::<_, _, _, 30>(k.ground, &pieces, &k.growth, k.sampler, k.n_trees, k.ctx),
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::grow::Candidates;
+    use crate::input::ground;
+    use crate::sample::{Drawn, Sampling, Units};
+    use paretau_core::{Column, Dense, Features, Seed};
+
+    /// One tree by each causal rule, on given residuals.
+    fn trees(x: &Features, zy: &[[f64; 2]], sampler: &Sampler) -> Vec<Forest> {
+        let balance = Balance { min_rows: 5.0, min_share: 0.05, honest: true };
+        let treatment = Treatment { min_node_size: 5.0, alpha: 0.05, imbalance_penalty: 0.0 };
+        let plain = Variance { min_rows: 1.0, alpha: 0.05, imbalance_penalty: 0.0 };
+        let growth =
+            Growth { candidates: Candidates::Poisson(2.0), min_node_size: 5, max_depth: usize::MAX, halfway: false };
+        let ground = ground(x, &Column::numbered(3), 256, false).unwrap();
+        let ctx = FitContext::silent(Seed(0));
+        let kitchen = Kitchen { ground: &ground, growth, sampler, n_trees: 1, weight: None, ctx: &ctx };
+        [
+            CausalRule::Treatment(treatment),
+            CausalRule::Plain(plain),
+            CausalRule::Exact(balance),
+            CausalRule::Heterogeneity(balance),
+        ]
+        .map(|rule| causal(&kitchen, rule, zy, 0.0).unwrap().0)
+        .into()
+    }
+
+    #[test]
+    fn honest_rows_never_choose_a_split() {
+        let n = 400;
+        let mut rng = Seed(5).rng();
+        let values = (0..3 * n).map(|_| rng.uniform()).collect();
+        let x = Features::Dense(Dense::new(n, 3, values).unwrap());
+        let zy: Vec<[f64; 2]> = (0..n).map(|_| [rng.normal(), rng.normal()]).collect();
+        let sampling = Sampling { fraction: 0.5, bag: 2, honest: Some(0.5) };
+        let sampler = Sampler { sampling, units: Units::Rows(n), seed: Seed(6) };
+        let mut drawn = Drawn::default();
+        sampler.draw(0, &mut drawn, &mut vec![0; n.div_ceil(64)]);
+        let changed = |rows: &[u32]| {
+            let mut out = zy.clone();
+            rows.iter().for_each(|&i| out[i as usize] = [f64::from(i), -3.0 * f64::from(i % 7)]);
+            out
+        };
+        let base = trees(&x, &zy, &sampler);
+        let other_honest = trees(&x, &changed(&drawn.honest), &sampler);
+        let other_growing = trees(&x, &changed(&drawn.grow), &sampler);
+        for ((base, honest), growing) in base.iter().zip(&other_honest).zip(&other_growing) {
+            assert!(base.nodes.len() > 5);
+            assert_eq!(base.nodes, honest.nodes);
+            assert_ne!(base.leaves, honest.leaves);
+            assert_ne!(base.nodes, growing.nodes);
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use paretau_core::{Column, Design, Error, Features, Result};
 
-use crate::input::{check_not_all_missing, check_rows, check_values, check_weight};
+use crate::input::{MIN_ROWS, check_not_all_missing, check_rows, check_values, check_weight};
 use crate::mean_forest::weighted_mean;
 
 /// Rows for a causal forest. The treatment is a number: 0 or 1 for two arms, else an amount, and the effect is then
@@ -50,7 +50,7 @@ impl<'a> CausalRows<'a> {
     /// Refuses what no causal forest could use.
     pub(crate) fn check(&self) -> Result<()> {
         let n = self.x.n_rows();
-        check_rows(n)?;
+        check_rows(n, MIN_ROWS)?;
         check_values("treatment", self.treatment, n)?;
         check_values("outcome", self.y, n)?;
         check_weight(self.weight, n)?;
