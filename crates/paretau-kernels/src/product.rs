@@ -1,0 +1,488 @@
+//! Matrix products: a safe, shape-checked door to the `gemm` crate.
+//!
+//! This is the one module of the crate with `unsafe` code. `gemm` takes raw pointers and strides; the views below
+//! can only be built when every element they name lies inside their slice, and a writable view only when no two
+//! of its elements coincide.
+//!
+//! `gemm` promises nothing about the order of its sums when it is threaded (its threads are not compiled in). So
+//! products are cut here, by shape alone, into blocks of output rows or columns that are each one serial call:
+//! the same bits for every number of threads.
+#![allow(unsafe_code)]
+
+use std::marker::PhantomData;
+
+use crate::error::KernelError;
+use crate::parallel::Parallelism;
+use crate::real::Real;
+
+/// A read-only matrix: element `(i, j)` is `data[i * row_stride + j * col_stride]`.
+#[derive(Debug, Clone, Copy)]
+pub struct MatRef<'a, T> {
+    data: &'a [T],
+    rows: usize,
+    cols: usize,
+    row_stride: usize,
+    col_stride: usize,
+}
+
+/// A writable matrix with the same layout as [`MatRef`], in which no two elements share a place.
+#[derive(Debug)]
+pub struct MatMut<'a, T> {
+    data: &'a mut [T],
+    rows: usize,
+    cols: usize,
+    row_stride: usize,
+    col_stride: usize,
+}
+
+/// One past the last index that a strided matrix touches; `None` if that does not fit a `usize`.
+fn extent(rows: usize, cols: usize, row_stride: usize, col_stride: usize) -> Option<usize> {
+    if rows == 0 || cols == 0 {
+        return Some(0);
+    }
+    let last_row = (rows - 1).checked_mul(row_stride)?;
+    let last_col = (cols - 1).checked_mul(col_stride)?;
+    last_row.checked_add(last_col)?.checked_add(1)
+}
+
+fn check_extent(needed: Option<usize>, found: usize) -> Result<(), KernelError> {
+    match needed {
+        Some(needed) if needed <= found => Ok(()),
+        _ => Err(KernelError::LengthMismatch {
+            what: "matrix data",
+            expected: needed.unwrap_or(usize::MAX),
+            found,
+        }),
+    }
+}
+
+fn check_row_major(rows: usize, cols: usize, found: usize) -> Result<(), KernelError> {
+    let expected = rows.checked_mul(cols).unwrap_or(usize::MAX);
+    if expected == found {
+        return Ok(());
+    }
+    Err(KernelError::LengthMismatch {
+        what: "matrix data",
+        expected,
+        found,
+    })
+}
+
+impl<'a, T: Real> MatRef<'a, T> {
+    /// A dense row-major `rows × cols` matrix; `data` must have exactly that many elements.
+    pub fn row_major(data: &'a [T], rows: usize, cols: usize) -> Result<Self, KernelError> {
+        check_row_major(rows, cols, data.len())?;
+        Ok(Self {
+            data,
+            rows,
+            cols,
+            row_stride: cols,
+            col_stride: 1,
+        })
+    }
+
+    /// A matrix with given strides, in elements. `data` must reach the last element. A stride may be zero.
+    pub fn strided(
+        data: &'a [T],
+        (rows, cols): (usize, usize),
+        (row_stride, col_stride): (usize, usize),
+    ) -> Result<Self, KernelError> {
+        check_extent(extent(rows, cols, row_stride, col_stride), data.len())?;
+        Ok(Self {
+            data,
+            rows,
+            cols,
+            row_stride,
+            col_stride,
+        })
+    }
+
+    /// The transpose, without a copy.
+    #[must_use]
+    pub fn t(self) -> Self {
+        Self {
+            data: self.data,
+            rows: self.cols,
+            cols: self.rows,
+            row_stride: self.col_stride,
+            col_stride: self.row_stride,
+        }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+}
+
+impl<'a, T: Real> MatMut<'a, T> {
+    /// A dense row-major `rows × cols` matrix; `data` must have exactly that many elements.
+    pub fn row_major(data: &'a mut [T], rows: usize, cols: usize) -> Result<Self, KernelError> {
+        check_row_major(rows, cols, data.len())?;
+        Ok(Self {
+            data,
+            rows,
+            cols,
+            row_stride: cols,
+            col_stride: 1,
+        })
+    }
+
+    /// A matrix with given strides, in elements. The smaller stride must be at least one and the larger one must
+    /// step over a whole line of the other dimension, so that no two elements coincide.
+    pub fn strided(
+        data: &'a mut [T],
+        (rows, cols): (usize, usize),
+        (row_stride, col_stride): (usize, usize),
+    ) -> Result<Self, KernelError> {
+        check_extent(extent(rows, cols, row_stride, col_stride), data.len())?;
+        let line = |n: usize, stride: usize| (n.max(1) - 1).saturating_mul(stride);
+        let rows_apart = col_stride >= 1 && row_stride > line(cols, col_stride);
+        let cols_apart = row_stride >= 1 && col_stride > line(rows, row_stride);
+        if !(rows_apart || cols_apart) {
+            return Err(KernelError::OutOfRange {
+                what: "strides of a writable matrix",
+                value: row_stride.max(col_stride) as f64,
+                range: "strides that keep the elements apart",
+            });
+        }
+        Ok(Self {
+            data,
+            rows,
+            cols,
+            row_stride,
+            col_stride,
+        })
+    }
+
+    /// The transpose, without a copy.
+    #[must_use]
+    pub fn t(self) -> Self {
+        Self {
+            data: self.data,
+            rows: self.cols,
+            cols: self.rows,
+            row_stride: self.col_stride,
+            col_stride: self.row_stride,
+        }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+}
+
+/// Blocks of the output are at least this many multiply-adds: a few tens of microseconds, so that handing one to
+/// a thread costs little beside it.
+const MIN_BLOCK_WORK: usize = 1 << 20;
+/// At most this many blocks: packing is repeated in each.
+const MAX_BLOCKS: usize = 8;
+/// Blocks start at multiples of this many rows or columns, a multiple of every register tile `gemm` has.
+const BLOCK_GRAIN: usize = 48;
+
+/// How an output is cut: along rows or columns, in pieces of `size`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Cut {
+    by_rows: bool,
+    size: usize,
+    count: usize,
+}
+
+/// Depends on the shape alone.
+fn cut(m: usize, n: usize, k: usize) -> Cut {
+    let by_rows = m >= n;
+    let len = m.max(n);
+    let work = m.saturating_mul(n).saturating_mul(k);
+    let blocks = (work / MIN_BLOCK_WORK).clamp(1, MAX_BLOCKS);
+    let size = len
+        .div_ceil(blocks)
+        .next_multiple_of(BLOCK_GRAIN)
+        .min(len.max(1));
+    Cut {
+        by_rows,
+        size,
+        count: len.div_ceil(size),
+    }
+}
+
+/// Base address of the output, shared by the tasks of one product.
+struct OutPtr<'a, T> {
+    ptr: *mut T,
+    owner: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: the tasks of one product write disjoint blocks of rows or columns (see `matmul`), and the exclusive
+// borrow of the whole output outlives them.
+unsafe impl<T: Send> Sync for OutPtr<'_, T> {}
+
+/// `c = alpha · a · b + beta · c`.
+///
+/// # Shapes
+/// `a` is `m × k`, `b` is `k × n`, `c` is `m × n`; transposes are views ([`MatRef::t`]).
+/// With `beta == 0` what `c` held is ignored, NaN included.
+///
+/// # Cost
+/// `m n k` multiply-adds. The result has the same bits whatever `parallelism` is.
+///
+/// # Errors
+/// [`KernelError::LengthMismatch`] if the shapes do not fit.
+pub fn matmul<T: Real>(
+    c: MatMut<'_, T>,
+    a: MatRef<'_, T>,
+    b: MatRef<'_, T>,
+    (alpha, beta): (T, T),
+    parallelism: Parallelism,
+) -> Result<(), KernelError> {
+    let mismatch = |what, expected, found| {
+        Err(KernelError::LengthMismatch {
+            what,
+            expected,
+            found,
+        })
+    };
+    if b.rows != a.cols {
+        return mismatch("rows of b", a.cols, b.rows);
+    }
+    if c.rows != a.rows {
+        return mismatch("rows of c", a.rows, c.rows);
+    }
+    if c.cols != b.cols {
+        return mismatch("columns of c", b.cols, c.cols);
+    }
+    if c.rows == 0 || c.cols == 0 {
+        return Ok(());
+    }
+    let cut = cut(c.rows, c.cols, a.cols);
+    let (m, n) = (c.rows, c.cols);
+    let (row_stride, col_stride) = (c.row_stride, c.col_stride);
+    let out = OutPtr {
+        ptr: c.data.as_mut_ptr(),
+        owner: PhantomData,
+    };
+    let out = &out;
+    parallelism.run(cut.count, |block| {
+        let start = block * cut.size;
+        let (row, col, rows, cols) = if cut.by_rows {
+            (start, 0, cut.size.min(m - start), n)
+        } else {
+            (0, start, m, cut.size.min(n - start))
+        };
+        // SAFETY: `row + rows <= m` and `col + cols <= n` (the cut covers the longer side once), and the
+        // constructors of the views checked that every `(i, j)` with `i < rows`, `j < cols` of a whole matrix lies
+        // inside its slice, whose length is at most `isize::MAX` elements, so no stride sum overflows. With k = 0
+        // nothing of a and b is read; their slices may then be empty, hence `wrapping_add`. Blocks of
+        // different tasks name different elements of c, because the constructors of `MatMut` keep elements apart,
+        // and a and b cannot overlap c, which is borrowed exclusively.
+        unsafe {
+            gemm::gemm(
+                rows,
+                cols,
+                a.cols,
+                out.ptr.add(row * row_stride + col * col_stride),
+                col_stride as isize,
+                row_stride as isize,
+                beta != T::ZERO,
+                a.data.as_ptr().wrapping_add(row * a.row_stride),
+                a.col_stride as isize,
+                a.row_stride as isize,
+                b.data.as_ptr().wrapping_add(col * b.col_stride),
+                b.col_stride as isize,
+                b.row_stride as isize,
+                beta,
+                alpha,
+                false,
+                false,
+                false,
+                gemm::Parallelism::None,
+            );
+        }
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn fill(n: usize, seed: u64) -> Vec<f64> {
+        use rand::{RngExt, SeedableRng};
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
+        (0..n).map(|_| rng.random_range(-1.0..1.0)).collect()
+    }
+
+    fn naive(a: &MatRef<'_, f64>, b: &MatRef<'_, f64>) -> Vec<f64> {
+        let at = |m: &MatRef<'_, f64>, i, j| m.data[i * m.row_stride + j * m.col_stride];
+        let mut c = Vec::new();
+        for i in 0..a.rows {
+            for j in 0..b.cols {
+                c.push((0..a.cols).map(|l| at(a, i, l) * at(b, l, j)).sum());
+            }
+        }
+        c
+    }
+
+    fn pool(threads: usize) -> rayon::ThreadPool {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_three_loops(
+            m in 0_usize..40, n in 0_usize..40, k in 0_usize..40,
+            ta: bool, tb: bool, tc: bool, alpha in -2.0..2.0_f64, keep: bool, seed: u64,
+        ) {
+            let (da, db, c0) = (fill(m * k, seed), fill(k * n, seed ^ 1), fill(m * n, seed ^ 2));
+            let a = if ta { MatRef::row_major(&da, k, m).unwrap().t() } else { MatRef::row_major(&da, m, k).unwrap() };
+            let b = if tb { MatRef::row_major(&db, n, k).unwrap().t() } else { MatRef::row_major(&db, k, n).unwrap() };
+            let beta = if keep { 0.7 } else { 0.0 };
+            let mut c = c0.clone();
+            let view = if tc {
+                MatMut::row_major(&mut c, n, m).unwrap().t()
+            } else {
+                MatMut::row_major(&mut c, m, n).unwrap()
+            };
+            matmul(view, a, b, (alpha, beta), Parallelism::Rayon).unwrap();
+            let ab = naive(&a, &b);
+            for i in 0..m {
+                for j in 0..n {
+                    let at = if tc { j * m + i } else { i * n + j };
+                    let want = alpha * ab[i * n + j] + beta * c0[at];
+                    prop_assert!((c[at] - want).abs() <= 1e-12, "{} {}", c[at], want);
+                }
+            }
+        }
+
+        #[test]
+        fn any_shape_gives_an_answer_or_an_error(
+            rows: usize, cols: usize, rs: usize, cs: usize, len in 0_usize..50,
+        ) {
+            let mut data = vec![1.0_f32; len];
+            for (rows, cols, rs, cs) in [(rows, cols, rs, cs), (rows % 8, cols % 8, rs % 9, cs % 9)] {
+                let _ = MatRef::row_major(&data, rows, cols).is_ok();
+                let _ = MatRef::strided(&data, (rows, cols), (rs, cs)).is_ok();
+                let copy = data.clone();
+                if let (Ok(a), Ok(c)) = (
+                    MatRef::strided(&copy, (rows, cols), (rs, cs)),
+                    MatMut::strided(&mut data, (rows, rows), (rs, cs)),
+                ) {
+                    prop_assert!(matmul(c, a, a.t(), (1.0, 0.0), Parallelism::None).is_ok());
+                }
+            }
+        }
+    }
+
+    fn same_bits<T: Real>(m: usize, n: usize, k: usize) {
+        let cast = |v: Vec<f64>| v.into_iter().map(T::from_f64).collect::<Vec<_>>();
+        let (a, b) = (cast(fill(m * k, 3)), cast(fill(k * n, 4)));
+        for (ta, tb) in [(false, false), (true, false), (false, true)] {
+            let run = |parallelism| {
+                let mut c = vec![T::ZERO; m * n];
+                let a = if ta {
+                    MatRef::row_major(&a, k, m).unwrap().t()
+                } else {
+                    MatRef::row_major(&a, m, k).unwrap()
+                };
+                let b = if tb {
+                    MatRef::row_major(&b, n, k).unwrap().t()
+                } else {
+                    MatRef::row_major(&b, k, n).unwrap()
+                };
+                let view = MatMut::row_major(&mut c, m, n).unwrap();
+                matmul(view, a, b, (T::ONE, T::ZERO), parallelism).unwrap();
+                c
+            };
+            let serial = run(Parallelism::None);
+            for threads in [1, 2, 3] {
+                let found = pool(threads).install(|| run(Parallelism::Rayon));
+                assert!(serial == found, "{m}x{n}x{k}, {threads} threads");
+            }
+        }
+    }
+
+    #[test]
+    fn threads_do_not_change_a_bit() {
+        for (m, n, k) in [
+            (100, 100, 5000),
+            (1000, 300, 177),
+            (177, 300, 1000),
+            (3, 100, 5000),
+            (5000, 3, 15),
+            (64, 64, 20_000),
+            (1, 700, 900),
+            (700, 1, 900),
+            (300, 900, 1),
+        ] {
+            same_bits::<f32>(m, n, k);
+            same_bits::<f64>(m, n, k);
+        }
+    }
+
+    #[test]
+    fn alignment_does_not_change_a_bit() {
+        for (m, n, k) in [
+            (65, 47, 33),
+            (1, 70, 9),
+            (70, 1, 9),
+            (31, 33, 2),
+            (10, 10, 100),
+        ] {
+            let values: Vec<f32> = fill(m * k + k * n, 8).iter().map(|&x| x as f32).collect();
+            let run = |shift: usize| {
+                let mut data = vec![0.0_f32; shift];
+                data.extend_from_slice(&values);
+                let (a, b) = data[shift..].split_at(m * k);
+                let mut c = vec![0.0; m * n + shift];
+                matmul(
+                    MatMut::row_major(&mut c[shift..], m, n).unwrap(),
+                    MatRef::row_major(a, m, k).unwrap(),
+                    MatRef::row_major(b, k, n).unwrap(),
+                    (1.0, 0.0),
+                    Parallelism::None,
+                )
+                .unwrap();
+                c.split_off(shift)
+            };
+            let first = run(0);
+            for shift in 1..9 {
+                assert!(first == run(shift), "{m}x{n}x{k} shift {shift}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stale_output_is_ignored_when_beta_is_zero() {
+        let mut c = [f64::NAN; 4];
+        let a = MatRef::row_major(&[1.0, 0.0, 0.0, 1.0], 2, 2).unwrap();
+        let view = MatMut::row_major(&mut c, 2, 2).unwrap();
+        matmul(view, a, a, (1.0, 0.0), Parallelism::None).unwrap();
+        assert_eq!(c, [1.0, 0.0, 0.0, 1.0]);
+    }
+
+    #[test]
+    fn wrong_shapes_are_named() {
+        let data = [0.0_f64; 6];
+        let mut out = [0.0; 4];
+        let a = MatRef::row_major(&data, 2, 3).unwrap();
+        let c = MatMut::row_major(&mut out, 2, 2).unwrap();
+        let error = matmul(c, a, a, (1.0, 0.0), Parallelism::None).unwrap_err();
+        assert_eq!(error.to_string(), "rows of b: expected length 3, found 2");
+        assert!(MatMut::strided(&mut out, (2, 2), (0, 1)).is_err());
+        assert!(MatMut::strided(&mut out, (2, 2), (1, 1)).is_err());
+    }
+}
