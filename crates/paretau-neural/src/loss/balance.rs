@@ -1,0 +1,61 @@
+//! Balance penalties: how differently an encoder's outputs are distributed in the two arms.
+
+use paretau_kernels::arms::{Arms, ArmsGrad};
+use paretau_kernels::error::KernelError;
+use paretau_kernels::mmd::{MmdWorkspace, RbfMmd};
+use paretau_kernels::parallel::Parallelism;
+use paretau_kernels::real::Real;
+use serde::{Deserialize, Serialize};
+
+/// Which discrepancy between arms is penalised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Balance {
+    /// None.
+    None,
+    /// Squared maximum mean discrepancy with a Gaussian kernel of median width.
+    Rbf,
+}
+
+/// Buffers of a balance penalty.
+#[derive(Debug, Default)]
+pub struct BalanceWork<T> {
+    points: Vec<T>,
+    grads: Vec<T>,
+    mmd: MmdWorkspace<T>,
+}
+
+impl<T: Real> BalanceWork<T> {
+    /// Adds the gradient of `strength · discrepancy` to `d_z` and returns its value.
+    ///
+    /// # Shapes
+    /// `z`, `d_z`: rows of `stripe.0` values, of which `stripe.2` from column `stripe.1` on are looked at; the first `n0`
+    /// rows are controls.
+    pub fn add(
+        &mut self,
+        (balance, strength): (Balance, f64),
+        (z, d_z): (&[T], &mut [T]),
+        ((width, start, k), n0): ((usize, usize, usize), usize),
+        parallelism: Parallelism,
+    ) -> Result<f64, KernelError> {
+        self.points.clear();
+        for row in z.chunks_exact(width) {
+            self.points.extend_from_slice(&row[start..start + k]);
+        }
+        self.grads.clear();
+        self.grads.resize(self.points.len(), T::ZERO);
+        let (a, b) = self.points.split_at(n0 * k);
+        let arms = Arms::new(a, b, k)?;
+        let (grad_a, grad_b) = self.grads.split_at_mut(n0 * k);
+        let grad = ArmsGrad { a: grad_a, b: grad_b };
+        let value = match balance {
+            Balance::None => return Ok(0.0),
+            Balance::Rbf => RbfMmd::default().eval(&arms, Some(grad), &mut self.mmd, parallelism)?.value,
+        };
+        let scale = T::from_f64(strength);
+        for (row, grads) in d_z.chunks_exact_mut(width).zip(self.grads.chunks_exact(k)) {
+            row[start..start + k].iter_mut().zip(grads).for_each(|(d, g)| *d += scale * *g);
+        }
+        Ok(strength * value)
+    }
+}
