@@ -114,8 +114,7 @@ impl NetConfig {
             SettingsName::PaperSynthetic => (5000, 1e-4, 1e-3),
         };
         let batch = self.batch.unwrap_or(batch);
-        let schedule =
-            self.schedule.unwrap_or(if self.is_paper() { Schedule::Blocks } else { Schedule::EachStep });
+        let schedule = self.schedule.unwrap_or(if self.is_paper() { Schedule::Blocks } else { Schedule::EachStep });
         let per_epoch = size.n.div_ceil(batch).max(1) as u64;
         // Three rounds of one block of each phase, as the paper's scripts do; the best weights still come back.
         let rounds = 3 * 2 * self.block as u64 * per_epoch;

@@ -54,6 +54,34 @@ impl<T: Real> Table<T> {
         }
     }
 
+    /// Standardises some rows of `x` straight into a batch, for prediction.
+    pub fn scale_into(x: &Features, scaler: &Scaler, rows: &[usize], out: &mut Rows<T>) -> Result<()> {
+        let d = x.n_cols();
+        out.dense.clear();
+        out.n = rows.len();
+        match x {
+            Features::Dense(m) => {
+                for &i in rows {
+                    out.dense.extend(m.row(i).iter().enumerate().map(|(j, &v)| T::from_f64(scaler.apply(j, v))));
+                }
+            }
+            Features::Sparse(m) => {
+                for &i in rows {
+                    let start = out.dense.len();
+                    out.dense.extend((0..d).map(|j| T::from_f64(scaler.apply(j, 0.0))));
+                    let (columns, values) = m.row(i);
+                    for (&j, &v) in columns.iter().zip(values) {
+                        out.dense[start + j as usize] = T::from_f64(scaler.apply(j as usize, v));
+                    }
+                }
+            }
+        }
+        if out.dense.iter().any(|v| !v.is_finite()) {
+            Scaler::check(x)?;
+        }
+        Ok(())
+    }
+
     /// Number of columns.
     pub fn n_cols(&self) -> usize {
         match self {
@@ -77,6 +105,11 @@ impl<T: Real> Rows<T> {
     /// Buffers for up to `capacity` rows of `table`.
     pub fn with_capacity(table: &Table<T>, capacity: usize) -> Self {
         Self { dense: Vec::with_capacity(capacity * table.n_cols()), n: 0 }
+    }
+
+    /// What a net reads after [`Table::scale_into`].
+    pub fn dense_input(&self, d: usize) -> Result<Input<'_, T>, KernelError> {
+        Ok(Input::Dense(MatRef::row_major(&self.dense, self.n, d)?))
     }
 
     /// What a net reads.

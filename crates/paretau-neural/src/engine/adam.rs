@@ -54,7 +54,7 @@ struct Step<'a, T> {
 impl<T: Real> Vectorised for Step<'_, T> {
     type Output = ();
     #[inline(always)]
-    fn run<const FMA: bool>(self) {
+    fn run<S: pulp::Simd, const FMA: bool>(self, _: S) {
         let (b1, b2, eps) = (T::from_f64(BETA1), T::from_f64(BETA2), T::from_f64(EPSILON));
         let (c1, c2) = (T::from_f64(1.0 - BETA1), T::from_f64(1.0 - BETA2));
         let Self { values, grads, m, v, l2, scale, rate, root, sgd } = self;
@@ -132,7 +132,7 @@ struct Squares<'a, T>(&'a [T]);
 impl<T: Real> Vectorised for Squares<'_, T> {
     type Output = f64;
     #[inline(always)]
-    fn run<const FMA: bool>(self) -> f64 {
+    fn run<S: pulp::Simd, const FMA: bool>(self, _: S) -> f64 {
         let mut lanes = [0.0; 8];
         let (blocks, rest) = self.0.as_chunks::<8>();
         for block in blocks {

@@ -30,7 +30,7 @@ struct Forward<'a, T> {
 impl<T: Real> Vectorised for Forward<'_, T> {
     type Output = ();
     #[inline(always)]
-    fn run<const FMA: bool>(self) {
+    fn run<S: pulp::Simd, const FMA: bool>(self, _: S) {
         let width = self.bias.len();
         // The match is outside the loops, so that each loop holds one function and becomes vector code.
         macro_rules! rows {
@@ -89,7 +89,7 @@ struct Backward<'a, T> {
 impl<T: Real> Vectorised for Backward<'_, T> {
     type Output = ();
     #[inline(always)]
-    fn run<const FMA: bool>(self) {
+    fn run<S: pulp::Simd, const FMA: bool>(self, _: S) {
         let width = self.sums.len();
         self.sums.fill(T::ZERO);
         macro_rules! rows {

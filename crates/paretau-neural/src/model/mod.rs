@@ -37,14 +37,9 @@ pub trait Model<T: Real>: Send {
     /// A new batch is at hand.
     fn begin(&mut self, sample: &Sample<T>, batch: &Batch) -> Result<()>;
 
-    /// Loss of a phase on the batch; its gradient overwrites the phase's stretches of `grads`.
-    fn loss(
-        &mut self,
-        phase: usize,
-        sample: &Sample<T>,
-        (params, grads): (&[T], &mut [T]),
-        parallelism: Parallelism,
-    ) -> Result<f64>;
+    /// Loss of a phase on the batch; `at` holds the parameters and where the gradient of the phase's stretches goes.
+    fn loss(&mut self, phase: usize, sample: &Sample<T>, at: (&[T], &mut [T]), parallelism: Parallelism)
+    -> Result<f64>;
 
     /// Scores on held-out rows, without dropout. `stage` says which part of the training asks.
     fn validate(

@@ -106,7 +106,6 @@ pub struct RepNet<T> {
     coefficients: Vec<T>,
     y: Vec<T>,
     h: Vec<T>,
-    losses: Vec<T>,
     d_h: Vec<T>,
     logits: Vec<f64>,
     known: bool,
@@ -119,12 +118,12 @@ pub struct RepNet<T> {
 }
 
 /// Columns of some encoders' outputs, for some rows.
-pub(super) fn columns<T: Real>(
-    all: &[T],
+pub(super) fn columns<'a, T: Real>(
+    all: &'a [T],
     (width, r): (usize, usize),
     rows: Range<usize>,
     reads: &Range<usize>,
-) -> Result<MatRef<'_, T>, KernelError> {
+) -> Result<MatRef<'a, T>, KernelError> {
     let start = rows.start * width + reads.start * r;
     MatRef::strided(&all[start.min(all.len())..], (rows.len(), reads.len() * r), (width, 1))
 }
@@ -161,7 +160,6 @@ impl<T: Real> RepNet<T> {
             coefficients: row(),
             y: row(),
             h: row(),
-            losses: row(),
             d_h: row(),
             logits: row64(),
             known: sample.known_logit.is_some(),
@@ -184,8 +182,7 @@ impl<T: Real> RepNet<T> {
 
     /// Whether the weights depend on the propensity.
     fn weighs(&self) -> bool {
-        self.objective.gamma > 0.0
-            && !matches!(self.objective.weighting, Weighting::Uniform | Weighting::InverseShare)
+        self.objective.gamma > 0.0 && !matches!(self.objective.weighting, Weighting::Uniform | Weighting::InverseShare)
     }
 
     pub(super) fn width(&self) -> (usize, usize) {
@@ -227,8 +224,7 @@ impl<T: Real> RepNet<T> {
         let n = self.t.len();
         let width = (self.spec.groups * self.spec.representation, self.spec.representation);
         let input = Input::Dense(columns(self.encoded.output(), width, 0..n, reads)?);
-        let mask =
-            if train { Dropout::new(self.spec.dropout, self.key ^ 0x5851_f42d_4c95_7f2d) } else { None };
+        let mask = if train { Dropout::new(self.spec.dropout, self.key ^ 0x5851_f42d_4c95_7f2d) } else { None };
         net.forward(params, input, (n, mask), work, parallelism)
     }
 

@@ -2,13 +2,15 @@
 
 use std::ops::Range;
 
+use paretau_core::{Error, Result};
 use paretau_kernels::weights::{Pooling, Weighting};
+use serde::{Deserialize, Serialize};
 
 use crate::engine::Activation;
 use crate::loss::{Balance, OutcomeLoss};
 
 /// Encoders side by side, a propensity net on some of them, two outcome heads on some of them.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RepSpec {
     /// Feature columns.
     pub d: usize,
@@ -55,4 +57,21 @@ pub struct Objective {
     pub targeted: f64,
     /// Strength of the independence penalty between encoders.
     pub independence: f64,
+}
+
+impl RepSpec {
+    /// Refuses shapes that a file could claim but no fit makes.
+    pub fn check(&self) -> Result<()> {
+        let reads = |r: &Range<usize>| r.start < r.end && r.end <= self.groups;
+        let sane = |w: usize| (1..=1 << 20).contains(&w);
+        let widths = self.encoder.iter().chain(&self.heads).chain(self.propensity.iter().flat_map(|(w, _)| w));
+        let ok = (1..=3).contains(&self.groups)
+            && sane(self.d)
+            && sane(self.representation)
+            && widths.copied().all(sane)
+            && reads(&self.head_reads)
+            && self.propensity.as_ref().is_none_or(|(_, r)| reads(r))
+            && self.balanced < self.groups;
+        if ok { Ok(()) } else { Err(Error::bad_model("a net's shape makes no sense")) }
+    }
 }

@@ -213,12 +213,12 @@ impl<T: Real> Run<'_, T> {
         healthy: bool,
         ctx: &FitContext<'_>,
     ) -> Result<bool> {
-        let scores = match model.validate(progress.at.stage, self.sample, self.valid, &progress.params, self.parallelism)
-        {
-            Ok(scores) => scores,
-            Err(Error::Numeric { .. }) => crate::model::Scores { objective: f64::NAN, ..Default::default() },
-            Err(other) => return Err(other),
-        };
+        let scores =
+            match model.validate(progress.at.stage, self.sample, self.valid, &progress.params, self.parallelism) {
+                Ok(scores) => scores,
+                Err(Error::Numeric { .. }) => crate::model::Scores { objective: f64::NAN, ..Default::default() },
+                Err(other) => return Err(other),
+            };
         let at = &mut progress.at;
         let diverged = !healthy || !scores.objective.is_finite();
         let better = !diverged && at.best_score.is_none_or(|best| scores.objective < best);
