@@ -101,8 +101,7 @@ fn outcome_phase_with_dropout_and_other_losses() {
 
 #[test]
 fn joint_training_with_targeted_regularisation() {
-    let joint =
-        Objective { joint: 0.7, targeted: 0.9, balance: Balance::None, ..objective(Weighting::Uniform) };
+    let joint = Objective { joint: 0.7, targeted: 0.9, balance: Balance::None, ..objective(Weighting::Uniform) };
     let mut dragon = spec(1);
     dragon.propensity = Some((vec![], 0..1));
     check("dragonnet", &dragon, &joint, OUTCOME);

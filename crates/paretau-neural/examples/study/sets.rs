@@ -107,10 +107,14 @@ fn lbidd(which: &str) -> Set {
     let stem = file.trim_end_matches("_cf.csv");
     let text = |path: PathBuf| fs::read_to_string(path).unwrap();
     let key = |l: &str| l.split(',').next().unwrap_or("").trim_matches('"').to_owned();
+    // Some of the files have a column of row numbers first.
+    let after = |l: &str, skip: usize| l.splitn(skip + 1, ',').last().unwrap_or("").to_owned();
     let numbers = |l: &str| -> Vec<f64> { l.split(',').skip(1).map(|v| v.parse().unwrap_or(f64::NAN)).collect() };
     let facts = text(base.join(format!("{stem}.csv")));
     let truth = text(base.join(&file));
-    let truth: HashMap<String, Vec<f64>> = truth.lines().skip(1).map(|l| (key(l), numbers(l))).collect();
+    let skip = usize::from(truth.starts_with(','));
+    let truth: HashMap<String, Vec<f64>> =
+        truth.lines().skip(1).map(|l| after(l, skip)).map(|l| (key(&l), numbers(&l))).collect();
     let facts: Vec<(String, Vec<f64>)> = facts.lines().skip(1).map(|l| (key(l), numbers(l))).collect();
     let wanted: HashMap<&str, ()> = facts.iter().map(|(k, _)| (k.as_str(), ())).collect();
     let covariates = text(folder().join("lbidd/covariates.csv"));

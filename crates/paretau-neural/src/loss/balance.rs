@@ -2,7 +2,7 @@
 
 use paretau_kernels::arms::{Arms, ArmsGrad};
 use paretau_kernels::error::KernelError;
-use paretau_kernels::mmd::{MmdWorkspace, RbfMmd};
+use paretau_kernels::mmd::{Bandwidth, MmdWorkspace, RbfMmd, median_distance};
 use paretau_kernels::parallel::Parallelism;
 use paretau_kernels::real::Real;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,11 @@ pub struct BalanceWork<T> {
     points: Vec<T>,
     grads: Vec<T>,
     mmd: MmdWorkspace<T>,
+    distances: Vec<f64>,
 }
+
+/// Rows of each arm that decide the kernel's width. Batches are shuffled, so the first ones are as good as any.
+const WIDTH_ROWS: usize = 32;
 
 impl<T: Real> BalanceWork<T> {
     /// Adds the gradient of `strength · discrepancy` to `d_z` and returns its value.
@@ -50,7 +54,13 @@ impl<T: Real> BalanceWork<T> {
         let grad = ArmsGrad { a: grad_a, b: grad_b };
         let value = match balance {
             Balance::None => return Ok(0.0),
-            Balance::Rbf => RbfMmd::default().eval(&arms, Some(grad), &mut self.mmd, parallelism)?.value,
+            Balance::Rbf => {
+                let some = |arm: &'_ [T]| (WIDTH_ROWS * k).min(arm.len());
+                let few = Arms::new(&a[..some(a)], &b[..some(b)], k)?;
+                let bandwidth = Bandwidth::Fixed(median_distance(&few, &mut self.distances));
+                let mmd = RbfMmd { bandwidth, ..RbfMmd::default() };
+                mmd.eval(&arms, Some(grad), &mut self.mmd, parallelism)?.value
+            }
         };
         let scale = T::from_f64(strength);
         for (row, grads) in d_z.chunks_exact_mut(width).zip(self.grads.chunks_exact(k)) {
