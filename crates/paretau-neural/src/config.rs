@@ -140,6 +140,8 @@ pub struct NetConfig {
     pub min_steps: Option<usize>,
     /// Mini-batches without improvement.
     pub patience: Option<usize>,
+    /// Times the learning rate drops before stopping.
+    pub drops: usize,
     /// Steps in which the learning rate halves.
     pub half_life: f64,
     /// Longest gradient.
@@ -192,6 +194,7 @@ impl Default for NetConfig {
             max_steps: None,
             min_steps: None,
             patience: None,
+            drops: 2,
             half_life: 0.0,
             clip: 10.0,
             optimiser: Optimiser::Adam,

@@ -106,7 +106,8 @@ impl NetEstimator {
         };
         let trained = run.train(&mut model, ctx, keeper)?;
         let tells_e = matches!(self.config.network, Network::Disentangled | Network::Dragon);
-        let info = MemberInfo { spec, fluctuates, scale, outcome: design.outcome(), tells_e };
+        let clamps = scaler.clamps;
+        let info = MemberInfo { spec, fluctuates, scale, outcome: design.outcome(), tells_e, clamps };
         let predictor = Predictor::new(info, scaler, trained.params.clone())?;
         Ok(Member { predictor, trained })
     }

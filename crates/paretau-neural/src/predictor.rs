@@ -6,7 +6,7 @@ use paretau_kernels::parallel::Parallelism;
 use paretau_kernels::product::MatRef;
 use serde::{Deserialize, Serialize};
 
-use crate::data::{OutcomeScale, Rows, Scaler, Table};
+use crate::data::{Centres, OutcomeScale, Rows, Scaler};
 use crate::engine::{Input, NetWork};
 use crate::error::failed;
 use crate::loss::outcome::sigmoid;
@@ -30,6 +30,8 @@ pub(crate) struct MemberInfo {
     pub(crate) outcome: OutcomeKind,
     /// Whether the propensity of the net answers for `e`.
     pub(crate) tells_e: bool,
+    /// Whether far-out features are held back.
+    pub(crate) clamps: bool,
 }
 
 /// A trained member.
@@ -37,6 +39,7 @@ pub(crate) struct MemberInfo {
 pub(crate) struct Predictor {
     pub(crate) info: MemberInfo,
     pub(crate) scaler: Scaler,
+    columns: Centres<f32>,
     pub(crate) nets: Nets,
     pub(crate) params: Vec<f32>,
 }
@@ -59,7 +62,7 @@ impl Predictor {
         if params.iter().any(|p| !p.is_finite()) {
             return Err(Error::bad_model("a member's parameters are not finite"));
         }
-        Ok(Self { info, scaler, nets, params })
+        Ok(Self { columns: Centres::new(&scaler), info, scaler, nets, params })
     }
 
     pub(crate) fn work(&self, capacity: usize) -> PredictWork {
@@ -73,14 +76,19 @@ impl Predictor {
 
     /// Answers for rows of `x`, at most as many as `work` holds.
     pub(crate) fn answer(&self, x: &Features, rows: &[usize], work: &mut PredictWork) -> Result<Answer> {
-        Table::scale_into(x, &self.scaler, rows, &mut work.rows)?;
-        self.run(rows.len(), work).map_err(failed)
+        let rows = rows.iter().copied();
+        match x {
+            Features::Sparse(m) if !self.scaler.clamps => work.rows.take_sparse(m, &self.scaler, rows.clone()),
+            _ => work.rows.take_dense(x, &self.scaler, rows.clone()),
+        }
+        self.run(matches!(x, Features::Sparse(_)) && !self.scaler.clamps, rows.len(), work).map_err(failed)
     }
 
-    fn run(&self, n: usize, work: &mut PredictWork) -> Result<Answer, KernelError> {
+    fn run(&self, sparse: bool, n: usize, work: &mut PredictWork) -> Result<Answer, KernelError> {
         let r = self.info.spec.representation;
         let width = self.nets.encoders.outputs();
-        let input = work.rows.dense_input(self.info.spec.d)?;
+        let input =
+            if sparse { work.rows.sparse_input(&self.columns)? } else { work.rows.dense_input(self.info.spec.d)? };
         self.nets.encoders.forward(&self.params, input, (n, None), &mut work.encoded, Parallelism::None)?;
         let z = work.encoded.output();
         let reads = &self.info.spec.head_reads;
@@ -117,7 +125,11 @@ impl Predictor {
     pub(crate) fn from_state(state: &State) -> Result<Self> {
         let info: MemberInfo = state.parse()?;
         let d = info.spec.d;
-        let scaler = Scaler { mean: state.f64("mean", &[d])?.to_vec(), scale: state.f64("scale", &[d])?.to_vec() };
+        let scaler = Scaler {
+            mean: state.f64("mean", &[d])?.to_vec(),
+            scale: state.f64("scale", &[d])?.to_vec(),
+            clamps: info.clamps,
+        };
         let Some(Tensor::F32(_, params)) = state.tensors.get("params") else {
             return Err(Error::bad_model("a member's parameters are missing"));
         };

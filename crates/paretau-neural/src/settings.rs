@@ -128,6 +128,8 @@ impl NetConfig {
             max_steps: self.max_steps.map_or(default.0, |v| v as u64),
             min_steps: self.min_steps.map_or(default.1, |v| v as u64),
             patience: self.patience.map_or(default.2, |v| v as u64),
+            drops: if self.is_paper() { 0 } else { self.drops as u32 },
+            drop_factor: 0.3,
             restore: true,
         };
         Plan {

@@ -77,6 +77,11 @@ pub const SPECS: &[ParamSpec] = &[
     spec("max_steps", ParamKind::Auto(&STEPS), "Mini-batches at most."),
     spec("min_steps", ParamKind::Auto(&STEPS), "Mini-batches at least."),
     spec("patience", ParamKind::Auto(&STEPS), "Mini-batches without improvement on validation rows before stopping."),
+    spec(
+        "drops",
+        ParamKind::Int { min: 0, max: 10 },
+        "Times that training goes on from its best parameters with a lower learning rate before it stops.",
+    ),
     spec("half_life", NOT_NEGATIVE, "Steps in which the learning rate halves; 0 for never."),
     spec("clip", NOT_NEGATIVE, "Longest gradient; 0 for any."),
     spec("optimiser", ParamKind::Choice(&["adam", "sgd"]), "Optimiser."),

@@ -90,6 +90,14 @@ fn outcome_phase_with_every_weighting() {
 }
 
 #[test]
+fn outcome_phase_with_every_balance_penalty() {
+    let soft = Weighting::SoftParetoNorm(SoftParetoOptions::default());
+    for balance in [Balance::Linear, Balance::LinearDiscrepancy, Balance::Wasserstein] {
+        check(&format!("{balance:?}"), &spec(3), &Objective { balance, ..objective(soft) }, OUTCOME);
+    }
+}
+
+#[test]
 fn outcome_phase_with_dropout_and_other_losses() {
     let soft = Weighting::SoftParetoNorm(SoftParetoOptions::default());
     let dropped = RepSpec { dropout: 0.2, ..spec(3) };

@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use paretau_core::{Csr, Dense, Design, Features, Seed};
 
 /// A design with its true effects.
-pub struct Set {
-    pub design: Design,
-    pub tau: Vec<f64>,
+pub(crate) struct Set {
+    pub(crate) design: Design,
+    pub(crate) tau: Vec<f64>,
 }
 
 /// `ihdp:1-10,acic:1` as single names.
-pub fn expand(list: &str) -> Vec<String> {
+pub(crate) fn expand(list: &str) -> Vec<String> {
     let mut names = Vec::new();
     for item in list.split(',') {
         match item.split_once(':') {
@@ -30,7 +30,7 @@ pub fn expand(list: &str) -> Vec<String> {
     names
 }
 
-pub fn read(name: &str) -> Set {
+pub(crate) fn read(name: &str) -> Set {
     let (kind, which) = name.split_once(':').unwrap_or((name, "1"));
     match kind {
         "ihdp" => ihdp(which),

@@ -8,4 +8,4 @@ mod table;
 pub use batches::{Batch, Batches};
 pub use sample::{OutcomeScale, Sample};
 pub use scaler::Scaler;
-pub use table::{Rows, Table};
+pub use table::{Centres, Rows, SparseTable, Table};

@@ -14,6 +14,6 @@ pub mod pass;
 pub use activation::Activation;
 pub use adam::{Adam, AdamRates};
 pub use dropout::Dropout;
-pub use input::Input;
+pub use input::{Input, InputWork};
 pub use layout::{Block, Layout, Move};
 pub use net::{Net, NetShape, NetWork};

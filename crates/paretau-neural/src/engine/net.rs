@@ -12,7 +12,7 @@ use paretau_kernels::real::Real;
 
 use super::activation::Activation;
 use super::dropout::Dropout;
-use super::input::Input;
+use super::input::{Input, InputWork};
 use super::layout::{Block, Layout};
 use super::pass::{self, Swept};
 
@@ -52,7 +52,7 @@ pub struct Net {
 }
 
 /// Buffers of a net for at most a given number of rows: outputs and gradients of every layer.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct NetWork<T> {
     y: Vec<Vec<T>>,
     d: Vec<Vec<T>>,
@@ -60,6 +60,7 @@ pub struct NetWork<T> {
     rows: usize,
     capacity: usize,
     dropout: Option<Dropout<T>>,
+    input: InputWork<T>,
 }
 
 impl Net {
@@ -115,7 +116,15 @@ impl Net {
         };
         let widest = self.layers.iter().map(|l| l.outputs * self.groups).max().unwrap_or(0);
         let sums = if gradients { widest * capacity.div_ceil(pass::ROWS).max(1) } else { 0 };
-        NetWork { y: buffers(true), d: buffers(gradients), sums: vec![T::ZERO; sums], rows: 0, capacity, dropout: None }
+        NetWork {
+            y: buffers(true),
+            d: buffers(gradients),
+            sums: vec![T::ZERO; sums],
+            rows: 0,
+            capacity,
+            dropout: None,
+            input: InputWork::default(),
+        }
     }
 
     /// Runs `rows` rows of `input` through the net; the outputs are then in [`NetWork::output`].
@@ -135,7 +144,7 @@ impl Net {
             let out = &mut after[0][..rows * width];
             if index == 0 {
                 let w = layer.weights[0];
-                input.times(MatMut::row_major(out, rows, width)?, &params[w.range()], parallelism)?;
+                input.times(out, (&params[w.range()], width), &mut work.input, parallelism)?;
             } else {
                 let read = layer.inputs * self.groups;
                 for (g, w) in layer.weights.iter().enumerate() {
@@ -181,11 +190,11 @@ impl Net {
             }
             if index == 0 {
                 let w = layer.weights[0];
-                let dz = MatRef::row_major(dz, rows, width)?;
                 if let Some(grads) = grads.as_deref_mut() {
-                    input.transposed_times(&mut grads[w.range()], dz, parallelism)?;
+                    input.transposed_times(&mut grads[w.range()], (dz, width), &mut work.input, parallelism)?;
                 }
                 if let Some((d_in, add)) = d_input.take() {
+                    let dz = MatRef::row_major(dz, rows, width)?;
                     let w = MatRef::row_major(&params[w.range()], w.rows, w.cols)?;
                     matmul(d_in, dz, w.t(), (T::ONE, if add { T::ONE } else { T::ZERO }), parallelism)?;
                 }

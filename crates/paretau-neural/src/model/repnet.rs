@@ -21,6 +21,7 @@ use super::{Model, Scores};
 use crate::data::{Batch, Rows, Sample};
 use crate::engine::{Activation, Block, Dropout, Input, Layout, Move, Net, NetShape, NetWork};
 use crate::error::failed;
+use crate::loss::balance::Stripe;
 use crate::loss::targeted::{Fluctuation, targeted};
 use crate::loss::{Balance, BalanceWork, propensity};
 
@@ -362,9 +363,9 @@ impl<T: Real> RepNet<T> {
             }
         }
         if self.objective.balance_weight > 0.0 && self.objective.balance != Balance::None && n0 > 0 && n0 < n {
-            let stripe = (width.0, self.spec.balanced * width.1, width.1);
+            let stripe = Stripe { width: width.0, start: self.spec.balanced * width.1, k: width.1, n0 };
             let strength = self.objective.balance_weight;
-            loss += self.balance.add((self.objective.balance, strength), (z, d_z), (stripe, n0), parallelism)?;
+            loss += self.balance.add((self.objective.balance, strength), (z, d_z), stripe, parallelism)?;
         }
         let input = self.rows.input(&sample.table)?;
         self.nets.encoders.backward(params, input, &mut self.encoded, (Some(grads), None), parallelism)?;

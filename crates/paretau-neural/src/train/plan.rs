@@ -15,6 +15,10 @@ pub struct Stage {
     pub min_steps: u64,
     /// Mini-batches without improvement before stopping.
     pub patience: u64,
+    /// How often a stage that no longer improves goes back to its best parameters with a lower rate before it stops.
+    pub drops: u32,
+    /// What the rate is multiplied by then.
+    pub drop_factor: f64,
     /// Whether the parameters of the best validation score come back at the end, or the last ones stay.
     pub restore: bool,
 }

@@ -31,6 +31,12 @@ pub struct Counters {
     pub best_step: u64,
     /// What the learning rates are multiplied by after divergences.
     pub factor: f64,
+    /// What they are multiplied by after drops in this stage.
+    pub lowered: f64,
+    /// Drops taken in this stage.
+    pub drops: u32,
+    /// Stage step since which patience counts.
+    pub patient_since: u64,
     /// Divergences answered.
     pub halvings: u32,
     /// Steps that were not taken because the loss or its gradient was not finite.
@@ -72,6 +78,9 @@ impl<T: Real> Progress<T> {
             best_score: None,
             best_step: 0,
             factor: 1.0,
+            lowered: 1.0,
+            drops: 0,
+            patient_since: 0,
             halvings: 0,
             skipped: 0,
             finished: false,
@@ -88,6 +97,7 @@ impl<T: Real> Progress<T> {
         at.stage += 1;
         (at.stage_epoch, at.stage_step, at.since_look, at.best_step) = (0, 0, 0, 0);
         at.best_score = None;
+        (at.lowered, at.drops, at.patient_since) = (1.0, 0, 0);
         at.losses.iter_mut().for_each(|l| *l = (0.0, 0.0));
         self.best.copy_from_slice(&self.params);
     }

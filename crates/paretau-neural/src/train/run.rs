@@ -183,7 +183,7 @@ impl<T: Real> Run<'_, T> {
                 at.counts[phase] += 1;
                 let clip = self.plan.clip;
                 let rates = AdamRates {
-                    rate: self.plan.rates[phase].rate * decay * at.factor,
+                    rate: self.plan.rates[phase].rate * decay * at.factor * at.lowered,
                     l2: self.plan.rates[phase].l2,
                     scale: if clip > 0.0 && norm > clip { clip / norm } else { 1.0 },
                     sgd: self.plan.sgd,
@@ -268,9 +268,20 @@ impl<T: Real> Run<'_, T> {
             at.best_step = at.stage_step;
             progress.best.copy_from_slice(&progress.params);
         }
-        let idle = at.stage_step - at.best_step;
+        if at.stage_step >= stage.max_steps {
+            return Ok(true);
+        }
+        let idle = at.stage_step - at.best_step.max(at.patient_since);
         let at_rest = at.stage_step >= stage.min_steps && idle >= stage.patience;
-        Ok(at_rest || at.stage_step >= stage.max_steps)
+        if at_rest && at.drops < stage.drops {
+            // Near a minimum large steps only shake: on from the best place, in smaller steps.
+            at.drops += 1;
+            at.lowered *= stage.drop_factor;
+            at.patient_since = at.stage_step;
+            progress.params.copy_from_slice(&progress.best);
+            return Ok(false);
+        }
+        Ok(at_rest)
     }
 }
 

@@ -10,7 +10,7 @@ use paretau_neural::loss::{Balance, OutcomeLoss};
 use paretau_neural::model::{Model, Objective, RepNet, RepSpec};
 
 /// Confounded rows: treatment depends on the first columns, the outcome on later ones.
-pub fn design(n: usize, d: usize, binary: bool) -> Design {
+pub(crate) fn design(n: usize, d: usize, binary: bool) -> Design {
     let mut rng = Seed(11).rng();
     let x: Vec<f64> = (0..n * d).map(|_| rng.normal()).collect();
     let (mut t, mut y) = (vec![], vec![]);
@@ -24,13 +24,13 @@ pub fn design(n: usize, d: usize, binary: bool) -> Design {
     Design::new(Features::Dense(Dense::new(n, d, x).unwrap()), t, y).unwrap()
 }
 
-pub fn sample<T: Real>(n: usize, d: usize, binary: bool) -> Sample<T> {
+pub(crate) fn sample<T: Real>(n: usize, d: usize, binary: bool) -> Sample<T> {
     let rows: Vec<usize> = (0..n).collect();
     Sample::new(&design(n, d, binary), &rows).unwrap().0
 }
 
 /// All rows as one batch.
-pub fn batch<T>(sample: &Sample<T>) -> Batch {
+pub(crate) fn batch<T>(sample: &Sample<T>) -> Batch {
     let n = sample.t.len();
     let mut rows: Vec<usize> = (0..n).collect();
     rows.sort_by_key(|&i| sample.t[i]);
@@ -39,7 +39,7 @@ pub fn batch<T>(sample: &Sample<T>) -> Batch {
 }
 
 /// Three encoders (Γ, Δ, Υ) or one.
-pub fn spec(groups: usize) -> RepSpec {
+pub(crate) fn spec(groups: usize) -> RepSpec {
     RepSpec {
         d: 4,
         groups,
@@ -55,7 +55,7 @@ pub fn spec(groups: usize) -> RepSpec {
     }
 }
 
-pub fn objective(weighting: Weighting) -> Objective {
+pub(crate) fn objective(weighting: Weighting) -> Objective {
     Objective {
         loss: OutcomeLoss::Squared,
         weighting,
@@ -70,7 +70,7 @@ pub fn objective(weighting: Weighting) -> Objective {
 }
 
 /// Initial parameters moved a little, so that no bias is zero and the propensity is not flat.
-pub fn params<T: Real>(model: &RepNet<T>) -> Vec<T> {
+pub(crate) fn params<T: Real>(model: &RepNet<T>) -> Vec<T> {
     let mut params: Vec<T> = model.layout().initial(Seed(5));
     let mut rng = Seed(6).rng();
     params.iter_mut().for_each(|p| *p = *p * T::from_f64(1.3) + T::from_f64(0.1 * rng.normal()));
