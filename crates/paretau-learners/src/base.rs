@@ -12,6 +12,9 @@ use crate::{Logistic, LogisticOptions, LogisticTask, Ridge, RidgeOptions, RidgeT
 #[derive(Debug, Clone, Copy)]
 pub struct RidgeBase;
 
+/// The entry for the list of base learners.
+pub const RIDGE: RidgeBase = RidgeBase;
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RidgeConfig {

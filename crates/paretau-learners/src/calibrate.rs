@@ -8,14 +8,14 @@ use crate::overlap::kernel;
 /// A non-decreasing map of probabilities, linear between its knots and constant beyond them, with values strictly
 /// between 0 and 1.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Calibration {
+pub struct Calibrator {
     /// Raw probabilities, ascending.
     from: Vec<f64>,
     /// Calibrated probabilities, non-decreasing.
     to: Vec<f64>,
 }
 
-impl Calibration {
+impl Calibrator {
     /// Fits the map from held-out probabilities `p` to 0/1 labels, weighted. Pooled rates of 0 and 1 are pulled half a
     /// row inside, since a propensity of exactly 0 or 1 is never learned from data.
     pub fn fit(p: &[f64], y: &[f64], weight: Option<&[f64]>) -> Result<Self> {
@@ -120,7 +120,7 @@ mod tests {
         let y: Vec<f64> = truth.iter().map(|p| f64::from(u8::from(rng.bernoulli(*p)))).collect();
         let odds = |p: f64| (p / (1.0 - p)).powi(3);
         let overconfident: Vec<f64> = truth.iter().map(|p| odds(*p) / (1.0 + odds(*p))).collect();
-        let map = Calibration::fit(&overconfident, &y, None).unwrap();
+        let map = Calibrator::fit(&overconfident, &y, None).unwrap();
         let error: f64 = overconfident.iter().zip(&truth).map(|(p, q)| (map.apply(*p) - q).abs()).sum::<f64>() / 4000.0;
         assert!(error < 0.04, "{error}");
         let values: Vec<f64> = (0..=100).map(|k| map.apply(f64::from(k) / 100.0)).collect();
@@ -129,11 +129,11 @@ mod tests {
 
     #[test]
     fn ties_share_and_separation_stays_inside() {
-        let map = Calibration::fit(&[0.2, 0.2, 0.8, 0.8], &[0.0, 1.0, 1.0, 1.0], None).unwrap();
+        let map = Calibrator::fit(&[0.2, 0.2, 0.8, 0.8], &[0.0, 1.0, 1.0, 1.0], None).unwrap();
         assert!((map.apply(0.2) - 0.5).abs() < 1e-12);
         assert!(map.apply(0.9) < 1.0 && map.apply(0.9) > 0.8);
         let mut state = State::new(&0).unwrap();
         map.put(&mut state, "c");
-        assert_eq!(Calibration::get(&state, "c", map.len()).unwrap(), map);
+        assert_eq!(Calibrator::get(&state, "c", map.len()).unwrap(), map);
     }
 }

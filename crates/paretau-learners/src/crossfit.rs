@@ -138,6 +138,20 @@ pub fn cross_fit(
     Ok(CrossFit { held_out, model: full.model })
 }
 
+/// Fits on all rows that may be learned from, with the learner's own held-out predictions where it has any: for last
+/// stages, which nothing is built on.
+pub(crate) fn fit_all(task: &CrossTask<'_>, learner: &dyn Regressor, ctx: &FitContext<'_>) -> Result<FitAll> {
+    let full = task.fit(None, learner, &ctx.with_seed(ctx.seed.named("full")))?;
+    let held_out = own_held_out(task, &full)?;
+    Ok(FitAll { model: full.model, held_out })
+}
+
+/// A model of all rows, and perhaps held-out predictions of every row.
+pub(crate) struct FitAll {
+    pub(crate) model: Box<dyn FittedRegressor>,
+    pub(crate) held_out: Option<Vec<f64>>,
+}
+
 /// Held-out predictions only, for nuisances that new rows do not need.
 pub fn cross_predict(
     task: &CrossTask<'_>,

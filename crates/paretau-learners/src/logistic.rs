@@ -16,7 +16,7 @@ use crate::ridge::linear_predictor;
 use crate::working::{Moments, lower_product, refuse_missing, weights_or_ones};
 
 /// Up to this many dense columns Newton steps are used.
-const NEWTON_COLUMNS: usize = 256;
+const NEWTON_COLUMNS: usize = 64;
 /// Largest and smallest penalty tried, as powers of ten, in half decades.
 const PATH: (f64, f64) = (2.0, -4.0);
 /// The path ends after this many penalties in a row that are worse than the best.
@@ -86,7 +86,7 @@ impl Logistic {
             None => choose(task, &w, options.folds, seed)?,
         };
         let mut theta = problem.start();
-        problem.solve(penalty, &mut theta);
+        problem.solve(penalty, &mut theta, 1e-7);
         let (intercept, coef) = problem.in_units(&theta);
         Ok(Self { intercept, coef, penalty, log_loss })
     }
@@ -177,15 +177,15 @@ impl<'a> Problem<'a> {
         theta
     }
 
-    /// Moves `theta` (intercept first) to the optimum for a penalty.
-    fn solve(&self, penalty: f64, theta: &mut Vec<f64>) {
+    /// Moves `theta` (intercept first) to the optimum for a penalty; L-BFGS stops at a gradient of `tolerance`.
+    fn solve(&self, penalty: f64, theta: &mut Vec<f64>, tolerance: f64) {
         if self.only.is_some() {
             return;
         }
         let objective = Objective { problem: self, penalty };
         let done = self.z.as_ref().is_some_and(|z| newton(&objective, z, theta));
         if !done {
-            lbfgs(&objective, theta, 1e-7, 500);
+            lbfgs(&objective, theta, tolerance, 500);
         }
     }
 
@@ -316,7 +316,8 @@ fn choose(task: &LogisticTask<'_>, w: &[f64], n_folds: usize, seed: Seed) -> Res
             .zip(thetas.par_iter_mut())
             .zip(parts.par_iter().zip(&held))
             .map(|((problem, theta), (fold, held))| {
-                problem.solve(penalty, theta);
+                // The choice of a penalty needs no more digits than the noise of its loss.
+                problem.solve(penalty, theta, 1e-5);
                 let (intercept, coef) = problem.in_units(theta);
                 let model = Logistic { intercept, coef, penalty, log_loss: None };
                 model.logits(held).iter().zip(&fold.held_out).map(|(l, &i)| w[i] * loss(task.y[i], *l)).sum()

@@ -7,7 +7,7 @@ use paretau_core::{Design, Error, Features, FitContext, Result, State, Target};
 use serde::{Deserialize, Serialize};
 
 use crate::base::RidgeBase;
-use crate::calibrate::Calibration;
+use crate::calibrate::Calibrator;
 use crate::crossfit::{CrossTask, HeldOut, cross_predict, design_folds};
 use crate::linear::two_arms;
 use crate::{Logistic, LogisticOptions, LogisticTask};
@@ -33,7 +33,7 @@ impl Default for PropensityOptions {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PropensityModel {
     logistic: Logistic,
-    calibration: Option<Calibration>,
+    calibration: Option<Calibrator>,
 }
 
 /// A propensity model with held-out propensities of the rows it was fitted on.
@@ -68,7 +68,7 @@ impl PropensityModel {
             cross_predict(&task, learner.as_ref(), &parts, HeldOut::Folds, ctx)?
         };
         let calibration = if options.calibrate {
-            let map = Calibration::fit(&held_out, &t, design.weight())?;
+            let map = Calibrator::fit(&held_out, &t, design.weight())?;
             held_out.iter_mut().for_each(|p| *p = map.apply(*p));
             Some(map)
         } else {
@@ -113,7 +113,7 @@ impl PropensityModel {
     pub fn state(&self) -> Result<State> {
         let mut state = State::new(&Saved {
             n_features: self.n_features(),
-            knots: self.calibration.as_ref().map(Calibration::len),
+            knots: self.calibration.as_ref().map(Calibrator::len),
         })?;
         self.logistic.put(&mut state, "logistic");
         if let Some(map) = &self.calibration {
@@ -126,7 +126,7 @@ impl PropensityModel {
     pub fn load(state: &State) -> Result<Self> {
         let saved: Saved = state.parse()?;
         let logistic = Logistic::get(state, "logistic", saved.n_features)?;
-        let calibration = saved.knots.map(|n| Calibration::get(state, "calibration", n)).transpose()?;
+        let calibration = saved.knots.map(|n| Calibrator::get(state, "calibration", n)).transpose()?;
         Ok(Self { logistic, calibration })
     }
 }
