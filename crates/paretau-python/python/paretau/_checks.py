@@ -77,7 +77,7 @@ def weights(what: str, values: Any, n_rows: int) -> np.ndarray | None:
     """Row weights or known propensities; `None` stays `None`. A single number goes for all rows."""
     if values is None:
         return None
-    if np.ndim(values) == 0 and isinstance(values, (int, float, np.number)):
+    if isinstance(values, (int, float, np.number)):
         return np.full(n_rows, float(values))
     array = np.asarray(values) if _frames.series(values) is None else None
     if array is not None and array.ndim > 1:

@@ -83,6 +83,11 @@ def pandas_column(name: Any, column: Any) -> Column:
     import pandas as pd
 
     kind = column.dtype
+    if hasattr(kind, "pyarrow_dtype"):
+        import pyarrow as pa
+
+        cells = pa.array(column)
+        return arrow_column(name, cells if isinstance(cells, pa.ChunkedArray) else pa.chunked_array([cells]))
     if isinstance(kind, pd.CategoricalDtype):
         codes = np.asarray(column.cat.codes, dtype=np.int64)
         return "text", ([_level(v) for v in column.cat.categories], codes)
@@ -93,7 +98,11 @@ def pandas_column(name: Any, column: Any) -> Column:
     if pd.api.types.is_datetime64_any_dtype(kind):
         moment = column.dt.tz_localize(None) if column.dt.tz is not None else column
         return "dates", _days(moment.to_numpy(dtype="datetime64[ns]"))
-    if pd.api.types.is_string_dtype(kind) or pd.api.types.is_object_dtype(kind):
+    is_object = pd.api.types.is_object_dtype(kind)
+    if (isinstance(kind, pd.StringDtype) and not is_object) or pd.api.types.infer_dtype(column) == "string":
+        codes, levels = pd.factorize(column, sort=True)
+        return "text", ([str(v) for v in levels], np.asarray(codes, dtype=np.int64))
+    if is_object:
         return object_column(name, column.to_numpy(dtype=object))
     raise _unreadable(name, kind)
 
@@ -197,7 +206,8 @@ def _days(moments: np.ndarray) -> np.ndarray:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
+    # pandas' NA refuses to be compared, so it is known by its type before anything else is asked of it.
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
 
 
 def _level(value: Any) -> str:
