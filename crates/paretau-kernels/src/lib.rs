@@ -1,7 +1,15 @@
 //! Pure numerics on slices: ranking, Pareto smoothing, weights, discrepancies, sparse products
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod arms;
 pub mod error;
+mod lanes;
+pub mod mmd;
 pub mod parallel;
 pub mod product;
 pub mod real;
 pub mod simd;
+
+#[cfg(test)]
+mod testing;

@@ -57,7 +57,7 @@ fn check_extent(needed: Option<usize>, found: usize) -> Result<(), KernelError> 
 }
 
 fn check_row_major(rows: usize, cols: usize, found: usize) -> Result<(), KernelError> {
-    let expected = rows.checked_mul(cols).unwrap_or(usize::MAX);
+    let expected = rows.saturating_mul(cols);
     if expected == found {
         return Ok(());
     }
@@ -185,7 +185,7 @@ impl<'a, T: Real> MatMut<'a, T> {
 
 /// Blocks of the output are at least this many multiply-adds: a few tens of microseconds, so that handing one to
 /// a thread costs little beside it.
-const MIN_BLOCK_WORK: usize = 1 << 20;
+const MIN_BLOCK_WORK: usize = 1 << 21;
 /// At most this many blocks: packing is repeated in each.
 const MAX_BLOCKS: usize = 8;
 /// Blocks start at multiples of this many rows or columns, a multiple of every register tile `gemm` has.
@@ -199,16 +199,13 @@ struct Cut {
     count: usize,
 }
 
-/// Depends on the shape alone.
+/// Depends on the shape alone, in which neither `m` nor `n` is zero.
 fn cut(m: usize, n: usize, k: usize) -> Cut {
     let by_rows = m >= n;
     let len = m.max(n);
     let work = m.saturating_mul(n).saturating_mul(k);
     let blocks = (work / MIN_BLOCK_WORK).clamp(1, MAX_BLOCKS);
-    let size = len
-        .div_ceil(blocks)
-        .next_multiple_of(BLOCK_GRAIN)
-        .min(len.max(1));
+    let size = len.div_ceil(blocks).next_multiple_of(BLOCK_GRAIN).min(len);
     Cut {
         by_rows,
         size,
@@ -222,7 +219,7 @@ struct OutPtr<'a, T> {
     owner: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: the tasks of one product write disjoint blocks of rows or columns (see `matmul`), and the exclusive
+// SAFETY: the tasks of one product write disjoint blocks of rows or columns (see `multiply`), and the exclusive
 // borrow of the whole output outlives them.
 unsafe impl<T: Send> Sync for OutPtr<'_, T> {}
 
@@ -241,7 +238,33 @@ pub fn matmul<T: Real>(
     c: MatMut<'_, T>,
     a: MatRef<'_, T>,
     b: MatRef<'_, T>,
+    factors: (T, T),
+    parallelism: Parallelism,
+) -> Result<(), KernelError> {
+    multiply(c, a, b, factors, cut, parallelism)
+}
+
+/// [`matmul`] in one serial call, for tiles that are themselves a thread's share of a larger task.
+pub(crate) fn matmul_tile<T: Real>(
+    c: MatMut<'_, T>,
+    a: MatRef<'_, T>,
+    b: MatRef<'_, T>,
+    factors: (T, T),
+) -> Result<(), KernelError> {
+    let whole = |m, _, _| Cut {
+        by_rows: true,
+        size: m,
+        count: 1,
+    };
+    multiply(c, a, b, factors, whole, Parallelism::None)
+}
+
+fn multiply<T: Real>(
+    c: MatMut<'_, T>,
+    a: MatRef<'_, T>,
+    b: MatRef<'_, T>,
     (alpha, beta): (T, T),
+    cut: impl Fn(usize, usize, usize) -> Cut,
     parallelism: Parallelism,
 ) -> Result<(), KernelError> {
     let mismatch = |what, expected, found| {
@@ -260,14 +283,19 @@ pub fn matmul<T: Real>(
     if c.cols != b.cols {
         return mismatch("columns of c", b.cols, c.cols);
     }
-    if c.rows == 0 || c.cols == 0 {
+    let MatMut {
+        data,
+        rows: m,
+        cols: n,
+        row_stride,
+        col_stride,
+    } = c;
+    if m == 0 || n == 0 {
         return Ok(());
     }
-    let cut = cut(c.rows, c.cols, a.cols);
-    let (m, n) = (c.rows, c.cols);
-    let (row_stride, col_stride) = (c.row_stride, c.col_stride);
+    let cut = cut(m, n, a.cols);
     let out = OutPtr {
-        ptr: c.data.as_mut_ptr(),
+        ptr: data.as_mut_ptr(),
         owner: PhantomData,
     };
     let out = &out;
