@@ -7,6 +7,11 @@ use pulp::Simd;
 pub trait Lanes: Copy + 'static {
     /// A register of this type.
     type Reg<S: Simd>: Copy;
+    /// Values in a register.
+    #[inline(always)]
+    fn lanes<S: Simd>() -> usize {
+        size_of::<Self::Reg<S>>() / size_of::<Self>()
+    }
     /// The registers in a slice, and what is left.
     fn regs<S: Simd>(x: &[Self]) -> (&[Self::Reg<S>], &[Self]);
     /// The registers in a slice, and what is left.
@@ -17,6 +22,8 @@ pub trait Lanes: Copy + 'static {
     fn vadd<S: Simd>(simd: S, a: Self::Reg<S>, b: Self::Reg<S>) -> Self::Reg<S>;
     /// `a - b`.
     fn vsub<S: Simd>(simd: S, a: Self::Reg<S>, b: Self::Reg<S>) -> Self::Reg<S>;
+    /// The larger of each pair.
+    fn vmax<S: Simd>(simd: S, a: Self::Reg<S>, b: Self::Reg<S>) -> Self::Reg<S>;
     /// `a · b + c`, fused where that is fast.
     fn vmul_add<S: Simd>(
         simd: S,
@@ -26,10 +33,12 @@ pub trait Lanes: Copy + 'static {
     ) -> Self::Reg<S>;
     /// The sum of the lanes.
     fn vsum<S: Simd>(simd: S, a: Self::Reg<S>) -> Self;
+    /// The largest lane.
+    fn vmaximum<S: Simd>(simd: S, a: Self::Reg<S>) -> Self;
 }
 
 macro_rules! lanes {
-    ($float:ty, $reg:ident, $regs:ident, $regs_mut:ident, $splat:ident, $add:ident, $sub:ident, $mul_add:ident, $sum:ident) => {
+    ($float:ty, $reg:ident, $regs:ident, $regs_mut:ident, $splat:ident, $add:ident, $sub:ident, $max:ident, $mul_add:ident, $sum:ident, $maximum:ident) => {
         impl Lanes for $float {
             type Reg<S: Simd> = S::$reg;
             #[inline(always)]
@@ -53,12 +62,20 @@ macro_rules! lanes {
                 simd.$sub(a, b)
             }
             #[inline(always)]
+            fn vmax<S: Simd>(simd: S, a: S::$reg, b: S::$reg) -> S::$reg {
+                simd.$max(a, b)
+            }
+            #[inline(always)]
             fn vmul_add<S: Simd>(simd: S, a: S::$reg, b: S::$reg, c: S::$reg) -> S::$reg {
                 simd.$mul_add(a, b, c)
             }
             #[inline(always)]
             fn vsum<S: Simd>(simd: S, a: S::$reg) -> Self {
                 simd.$sum(a)
+            }
+            #[inline(always)]
+            fn vmaximum<S: Simd>(simd: S, a: S::$reg) -> Self {
+                simd.$maximum(a)
             }
         }
     };
@@ -72,8 +89,10 @@ lanes!(
     splat_f32s,
     add_f32s,
     sub_f32s,
+    max_f32s,
     mul_add_e_f32s,
-    reduce_sum_f32s
+    reduce_sum_f32s,
+    reduce_max_f32s
 );
 lanes!(
     f64,
@@ -83,8 +102,10 @@ lanes!(
     splat_f64s,
     add_f64s,
     sub_f64s,
+    max_f64s,
     mul_add_e_f64s,
-    reduce_sum_f64s
+    reduce_sum_f64s,
+    reduce_max_f64s
 );
 
 /// `Σ x[i]` of a whole number of registers.
@@ -100,4 +121,14 @@ pub(crate) fn sum<T: Lanes, S: Simd>(simd: S, zero: T, x: &[T]) -> T {
         sums[0] = T::vadd(simd, sums[0], a);
     }
     T::vsum(simd, T::vadd(simd, sums[0], sums[1]))
+}
+
+/// The largest of a whole number of registers, and `least` if there is none.
+#[inline(always)]
+pub(crate) fn maximum<T: Lanes, S: Simd>(simd: S, least: T, x: &[T]) -> T {
+    let mut largest = T::splat(simd, least);
+    for &a in T::regs::<S>(x).0 {
+        largest = T::vmax(simd, largest, a);
+    }
+    T::vmaximum(simd, largest)
 }

@@ -3,6 +3,8 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod arms;
+pub mod balance;
+pub mod discrepancy;
 pub mod error;
 mod lanes;
 pub mod mmd;
@@ -10,6 +12,7 @@ pub mod parallel;
 pub mod product;
 pub mod real;
 pub mod simd;
+pub mod sparse;
 
 #[cfg(test)]
 mod testing;

@@ -4,7 +4,7 @@
 //! MMD²(a, b) = mean_{i,i'} k(a_i, a_i') + mean_{j,j'} k(b_j, b_j') - 2 mean_{i,j} k(a_i, b_j)
 //! k(x, y)    = mean_s exp(-|x - y|² / (2 (f_s σ)²))
 //! ```
-//! (Gretton et al., 2012, eq. 3 and 5). The linear kernel has a closed form and lives in `discrepancy`.
+//! (Gretton et al., 2012, eq. 3 and 5). The linear kernel has a closed form and lives in [`crate::discrepancy`].
 //!
 //! Rows are cut into tiles and all pairs of tiles meet once: the kernel is symmetric, so one visit serves both. Few
 //! columns go through differences in registers, many through matrix products of tiles. Rows are centred and divided by σ
@@ -15,11 +15,9 @@ mod direct;
 mod tile;
 mod tiled;
 
-use std::sync::{Mutex, PoisonError};
-
 use crate::arms::{Arms, ArmsGrad, column_means};
 use crate::error::KernelError;
-use crate::parallel::Parallelism;
+use crate::parallel::{Parallelism, ScratchPool};
 use crate::real::Real;
 use tile::{Tile, for_each_pair, lay_out, tile_rows};
 
@@ -91,7 +89,7 @@ pub struct MmdValue {
 #[derive(Debug, Default)]
 pub struct MmdWorkspace<T> {
     tiles: Vec<Tile<T>>,
-    scratch: Mutex<Vec<tiled::Scratch<T>>>,
+    scratch: ScratchPool<tiled::Scratch<T>>,
     mean: Vec<f64>,
     mean_b: Vec<f64>,
     distances: Vec<f64>,
@@ -101,16 +99,6 @@ impl<T: Real> MmdWorkspace<T> {
     /// An empty workspace; it grows at the first call.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// Runs `f` with scratch memory that no other thread holds.
-    fn with_scratch<R>(&self, f: impl FnOnce(&mut tiled::Scratch<T>) -> R) -> R {
-        // A poisoned lock only means that another task panicked; the scratch holds no state.
-        let lock = || self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut scratch = lock().pop().unwrap_or_default();
-        let result = f(&mut scratch);
-        lock().push(scratch);
-        result
     }
 }
 
@@ -168,7 +156,7 @@ impl RbfMmd<'_> {
                 None if self.estimator == Estimator::Unbiased => (coef, 1.0, x.len as f64),
                 None => (coef, 1.0, 0.0),
             };
-            let sum = workspace.with_scratch(|scratch| match path {
+            let sum = workspace.scratch.with(|scratch| match path {
                 Path::Direct => {
                     let lines = &mut scratch.values;
                     Ok(direct::pair(
