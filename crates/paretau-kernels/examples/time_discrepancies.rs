@@ -8,8 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use paretau_kernels::arms::{Arms, ArmsGrad};
+use paretau_kernels::discrepancy::{DiscrepancyWorkspace, linear_discrepancy, linear_mmd2};
 use paretau_kernels::mmd::{Bandwidth, FIVE_SCALES, MmdWorkspace, RbfMmd};
 use paretau_kernels::parallel::Parallelism;
+use paretau_kernels::sinkhorn::{Sinkhorn, SinkhornWorkspace};
+use paretau_kernels::sparse::{CsrTransposed, CsrView, CsrWorkspace, Standardise, csr_matmul};
 
 /// Counts live and peak bytes, and calls.
 struct Counting;
@@ -86,6 +89,99 @@ fn mmd(n: usize, k: usize, mmd: &RbfMmd<'_>, label: &str) {
     });
 }
 
+fn others(n: usize, k: usize) {
+    let (a, b) = (points(n / 2, k, 0.0, 1), points(n - n / 2, k, 0.3, 2));
+    let arms = Arms::new(&a, &b, k).unwrap();
+    let (mut ga, mut gb) = (vec![0.0; a.len()], vec![0.0; b.len()]);
+    let mut workspace = DiscrepancyWorkspace::new();
+    time(
+        &format!("linear mmd², n={n} k={k}, value + gradient"),
+        21,
+        || {
+            let grad = ArmsGrad {
+                a: &mut ga,
+                b: &mut gb,
+            };
+            linear_mmd2(&arms, Some(grad), &mut workspace).unwrap();
+        },
+    );
+    time(
+        &format!("linear discrepancy, n={n} k={k}, value + gradient"),
+        21,
+        || {
+            let grad = ArmsGrad {
+                a: &mut ga,
+                b: &mut gb,
+            };
+            linear_discrepancy(&arms, Some(grad), &mut workspace, Parallelism::Rayon).unwrap();
+        },
+    );
+    let mut workspace = SinkhornWorkspace::new();
+    let mut iterations = 0;
+    time(
+        &format!("sinkhorn, n={n} k={k}, value + gradient"),
+        5,
+        || {
+            let grad = ArmsGrad {
+                a: &mut ga,
+                b: &mut gb,
+            };
+            let found = Sinkhorn::default()
+                .eval(&arms, Some(grad), &mut workspace, Parallelism::Rayon)
+                .unwrap();
+            iterations = found.iterations;
+        },
+    );
+    println!("{:>58} {iterations} iterations", "");
+}
+
+fn sparse(n: usize, d: usize, p: usize) {
+    let chance = points(n * d, 1, 0.0, 3);
+    let (mut indptr, mut indices) = (vec![0_u32], Vec::new());
+    for row in chance.chunks(d) {
+        // About 3 % of normal numbers lie above 1.88.
+        let stored = (0..d).filter(|&j| row[j] > 1.88);
+        indices.extend(stored.map(|j| j as u32));
+        indptr.push(indices.len() as u32);
+    }
+    let values = vec![2.0_f32; indices.len()];
+    let x = CsrView::new(&indptr, &indices, &values, d).unwrap();
+    let share = x.nnz() as f64 / (n * d) as f64;
+    let (mean, inv_sd) = (vec![0.06_f32; d], vec![2.9_f32; d]);
+    let standardise = Standardise::new(&mean, &inv_sd).unwrap();
+    let (w, g) = (points(d, p, 0.0, 4), points(n, p, 0.0, 5));
+    let (mut out, mut grad) = (vec![0.0; n * p], vec![0.0; d * p]);
+    let mut workspace = CsrWorkspace::new();
+    let rows: Vec<usize> = (0..n).rev().collect();
+    let shape = format!("{n}x{d} ({:.1} %) times {p} columns", 100.0 * share);
+    time(&format!("csr product, {shape}"), 21, || {
+        csr_matmul(
+            &mut out,
+            (&x, Some(&rows)),
+            (&w, p),
+            Some(&standardise),
+            &mut workspace,
+            Parallelism::Rayon,
+        )
+        .unwrap();
+    });
+    let mut transposed = CsrTransposed::new();
+    time(&format!("csr transpose, {shape}"), 21, || {
+        transposed.load(&x, Some(&rows)).unwrap();
+    });
+    time(&format!("csr transposed product, {shape}"), 21, || {
+        transposed
+            .matmul(
+                &mut grad,
+                (&g, p),
+                Some(&standardise),
+                &mut workspace,
+                Parallelism::Rayon,
+            )
+            .unwrap();
+    });
+}
+
 fn main() {
     let threads = std::env::args().nth(1).map_or(2, |x| x.parse().unwrap());
     let pool = rayon::ThreadPoolBuilder::new()
@@ -119,5 +215,9 @@ fn main() {
         };
         mmd(5000, 100, &five, "5 scales");
         mmd(5000, 3, &five, "5 scales");
+        others(1000, 100);
+        others(5000, 100);
+        others(5000, 3);
+        sparse(1000, 3477, 300);
     });
 }

@@ -209,7 +209,9 @@ fn split_sign(m: &[f64], x: &mut [f64], mx: &mut Vec<f64>, scale: f64) -> f64 {
     let k = x.len();
     let unit = |x: &mut [f64]| {
         let norm = x.iter().map(|v| v * v).sum::<f64>().sqrt();
-        x.iter_mut().for_each(|v| *v /= norm);
+        for v in x {
+            *v /= norm;
+        }
     };
     let times = |x: &[f64], out: &mut Vec<f64>| {
         out.clear();

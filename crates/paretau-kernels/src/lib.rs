@@ -12,6 +12,7 @@ pub mod parallel;
 pub mod product;
 pub mod real;
 pub mod simd;
+pub mod sinkhorn;
 pub mod sparse;
 
 #[cfg(test)]

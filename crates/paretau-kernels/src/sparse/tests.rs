@@ -10,19 +10,17 @@ struct Sample {
     indices: Vec<u32>,
     values: Vec<f64>,
     dense: Vec<f64>,
-    n: usize,
     d: usize,
 }
 
 fn sample(n: usize, d: usize, share: f64, seed: u64) -> Sample {
-    let keep = uniform(n * d, seed ^ 77);
+    let keep = uniform(n * d, seed ^ 7);
     let numbers = uniform(n * d, seed);
     let mut s = Sample {
         indptr: vec![0],
         indices: vec![],
         values: vec![],
         dense: vec![0.0; n * d],
-        n,
         d,
     };
     for i in 0..n {
