@@ -91,13 +91,11 @@ impl Averages {
         let treated: f64 = (0..rows.len()).map(|i| weight(&rows, i) * f64::from(rows.t[i])).sum();
         let share = treated / total;
         let residual = |i: usize| rows.y[i] - effects.mu0[i];
-        let influence =
-            |i: usize| if rows.t[i] == 1 { residual(i) / share } else { -odds[i] * residual(i) / share };
+        let influence = |i: usize| if rows.t[i] == 1 { residual(i) / share } else { -odds[i] * residual(i) / share };
         let raw: Vec<f64> = (0..rows.len()).map(influence).collect();
         let att = score::mean(&rows, &raw).value;
         // The share is estimated too; its part of the influence is -(t/share) times the average itself.
-        let centred: Vec<f64> =
-            raw.iter().zip(rows.t).map(|(v, &t)| v - att * (f64::from(t) / share - 1.0)).collect();
+        let centred: Vec<f64> = raw.iter().zip(rows.t).map(|(v, &t)| v - att * (f64::from(t) / share - 1.0)).collect();
         let att = Score { value: att, se: score::mean(&rows, &centred).se };
         Ok(Self { ate: Estimate::from_score(ate)?, att: Estimate::from_score(att)? })
     }

@@ -29,14 +29,7 @@ pub struct FitOptions<'a> {
 impl<'a> FitOptions<'a> {
     /// The estimator of that name with its defaults.
     pub fn new(estimator: &'a str) -> Self {
-        Self {
-            estimator,
-            params: Params::none(),
-            seed: Seed(0),
-            valid_share: 0.2,
-            observer: &Silent,
-            checkpoint: None,
-        }
+        Self { estimator, params: Params::none(), seed: Seed(0), valid_share: 0.2, observer: &Silent, checkpoint: None }
     }
 }
 

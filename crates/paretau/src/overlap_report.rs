@@ -51,7 +51,8 @@ impl OverlapReport {
     /// The report of rows with known arm, propensity and weights.
     pub fn new(t: &[u8], e: &[f64], weights: &RowWeights) -> Result<Self> {
         let arm = |arm: u8| -> Result<ArmOverlap> {
-            let pick = |v: &[f64]| -> Vec<f64> { v.iter().zip(t).filter(|(_, a)| **a == arm).map(|(v, _)| *v).collect() };
+            let pick =
+                |v: &[f64]| -> Vec<f64> { v.iter().zip(t).filter(|(_, a)| **a == arm).map(|(v, _)| *v).collect() };
             let (raw, smooth, e) = (pick(&weights.raw), pick(&weights.smooth), pick(e));
             let truncated: Vec<f64> = e
                 .iter()
@@ -59,9 +60,8 @@ impl OverlapReport {
                 .map(|e| if arm == 1 { e.recip() } else { (1.0 - e).recip() })
                 .collect();
             let logs: Vec<f64> = raw.iter().map(|w| w.ln()).collect();
-            let khat = Psis::default()
-                .smooth(&logs, 1.0, TailRule::Loo, &mut vec![0.0; logs.len()])
-                .map_err(numeric)?;
+            let khat =
+                Psis::default().smooth(&logs, 1.0, TailRule::Loo, &mut vec![0.0; logs.len()]).map_err(numeric)?;
             let largest = |v: &[f64]| v.iter().copied().fold(0.0, f64::max);
             Ok(ArmOverlap {
                 n_rows: raw.len(),
@@ -78,8 +78,7 @@ impl OverlapReport {
         let low = e.iter().copied().fold(f64::INFINITY, f64::min);
         let high = e.iter().copied().fold(0.0, f64::max);
         let rows_at_risk = e.iter().filter(|e| !(SAFE.0..=SAFE.1).contains(*e)).count();
-        let mut report =
-            Self { control, treated, propensity_range: (low, high), rows_at_risk, warnings: vec![] };
+        let mut report = Self { control, treated, propensity_range: (low, high), rows_at_risk, warnings: vec![] };
         report.warnings = report.worries(e.len());
         Ok(report)
     }

@@ -159,7 +159,8 @@ fn unfit_data_is_a_typed_error_never_a_panic() {
     let huge = {
         let x = design.x().select(&(0..60).collect::<Vec<_>>());
         let Features::Dense(x) = x else { unreachable!() };
-        let values: Vec<f64> = x.values().iter().enumerate().map(|(k, v)| if k % 5 == 2 { v * 1e12 } else { *v }).collect();
+        let values: Vec<f64> =
+            x.values().iter().enumerate().map(|(k, v)| if k % 5 == 2 { v * 1e12 } else { *v }).collect();
         let x = Features::Dense(Dense::new(60, 5, values).unwrap());
         Design::new(x, design.t()[..60].to_vec(), design.y()[..60].to_vec()).unwrap()
     };
