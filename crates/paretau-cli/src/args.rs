@@ -33,9 +33,9 @@ pub(crate) struct Common {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Do the whole job once on made-up data: simulate, fit, compare, write model, effects and report
+    /// Do the whole job once on made-up data: simulate, fit, compare, write model and effects
     Demo(DemoArgs),
-    /// List estimators, metrics, data sets, simulators or plans
+    /// List estimators, metrics, simulators or plans
     List(ListArgs),
     /// Describe an estimator: what it is, its parameters with defaults and ranges
     Describe(DescribeArgs),
@@ -47,12 +47,8 @@ pub(crate) enum Command {
     Effect(EffectArgs),
     /// Score a fitted model on data, with or without the truth
     Evaluate(EvaluateArgs),
-    /// Examine overlap, weights and balance of data or of a fitted model
-    Diagnose(DiagnoseArgs),
     /// Run an experiment plan; resumable, nothing is done twice
     Run(RunArgs),
-    /// Write a report page about a fitted model
-    Report(ReportArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
     /// Print the manual page
@@ -112,7 +108,7 @@ pub(crate) struct RoleArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Folder for the model, the effects and the report
+    /// Folder for the data, the model and the effects
     #[arg(long, value_name = "DIR", default_value = "paretau-demo")]
     pub(crate) out: PathBuf,
 }
@@ -121,7 +117,6 @@ pub(crate) struct DemoArgs {
 pub(crate) enum Listed {
     Estimators,
     Metrics,
-    Datasets,
     Simulators,
     Plans,
 }
@@ -186,12 +181,6 @@ pub(crate) struct FitArgs {
     pub(crate) data: DataArgs,
     #[command(flatten)]
     pub(crate) estimator: EstimatorArgs,
-    /// Where a long fit leaves its state now and then
-    #[arg(long, value_name = "FILE")]
-    pub(crate) checkpoint: Option<PathBuf>,
-    /// Go on from the checkpoint
-    #[arg(long, requires = "checkpoint")]
-    pub(crate) resume: bool,
     /// Model file to write
     #[arg(long, value_name = "MODEL")]
     pub(crate) out: PathBuf,
@@ -226,13 +215,6 @@ pub(crate) struct EvaluateArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct DiagnoseArgs {
-    /// Data file, or a model file (.paretau) whose training diagnostics are shown
-    #[command(flatten)]
-    pub(crate) data: DataArgs,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// Built-in plan (see `paretau list plans`) or a .toml file
     pub(crate) plan: String,
@@ -245,18 +227,6 @@ pub(crate) struct RunArgs {
     /// Do only the i-th of n parts
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<String>,
-    /// A small form of the plan that fits into a minute
-    #[arg(long)]
-    pub(crate) quick: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ReportArgs {
-    /// Model file
-    pub(crate) model: PathBuf,
-    /// Page to write
-    #[arg(long, value_name = "FILE", default_value = "report.html")]
-    pub(crate) out: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@
 mod calendar;
 mod encoder;
 mod interner;
+mod join;
 mod read;
 mod roles;
 pub mod simulate;

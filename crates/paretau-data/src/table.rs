@@ -168,6 +168,17 @@ pub struct SparseBlock {
 }
 
 impl SparseBlock {
+    /// A block with columns `x1, x2, …`.
+    pub fn numbered(values: Csr) -> Self {
+        Self { names: (1..=values.n_cols()).map(|j| format!("x{j}")).collect(), values }
+    }
+
+    /// The given rows, in the given order.
+    #[must_use]
+    pub fn select(&self, rows: &[usize]) -> Self {
+        Self { names: self.names.clone(), values: self.values.select(rows) }
+    }
+
     /// The columns at the given ascending places.
     pub fn columns(&self, places: &[usize]) -> Result<Self> {
         let mut new_place = vec![u32::MAX; self.names.len()];
@@ -242,8 +253,8 @@ impl Table {
         let n_rows = columns.first().map_or(0, TableColumn::len);
         let mut names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
         names.sort_unstable();
-        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(Error::unfit(format!("two columns are named `{}`; give every column its own name", pair[0])));
+        if let Some([name, _]) = names.array_windows().find(|[a, b]| a == b) {
+            return Err(Error::unfit(format!("two columns are named `{name}`; give every column its own name")));
         }
         if let Some(odd) = columns.iter().find(|c| c.len() != n_rows) {
             return Err(Error::unfit(format!(
@@ -263,10 +274,7 @@ impl Table {
                 let column = |j: usize| (0..x.n_rows()).map(|i| x.get(i, j)).collect();
                 Self::new((0..x.n_cols()).map(|j| TableColumn::number(format!("x{}", j + 1), column(j))).collect())
             }
-            Features::Sparse(values) => {
-                let names = (1..=values.n_cols()).map(|j| format!("x{j}")).collect();
-                Self { n_rows: values.n_rows(), ..Self::default() }.with_sparse(SparseBlock { names, values })
-            }
+            Features::Sparse(values) => Self::default().with_sparse(SparseBlock::numbered(values)),
         }
     }
 
@@ -339,10 +347,7 @@ impl Table {
     /// The given rows, in the given order.
     #[must_use]
     pub fn select(&self, rows: &[usize]) -> Self {
-        let sparse = self.sparse.as_ref().and_then(|block| match Features::Sparse(block.values.clone()).select(rows) {
-            Features::Sparse(values) => Some(SparseBlock { names: block.names.clone(), values }),
-            Features::Dense(_) => None,
-        });
+        let sparse = self.sparse.as_ref().map(|block| block.select(rows));
         Self {
             n_rows: rows.len(),
             columns: self.columns.iter().map(|c| c.select(rows)).collect(),

@@ -1,1 +1,27 @@
-//! Neural estimators: layers with explicit backward, one training loop, presets
+//! Neural estimators: one engine, one training loop, presets.
+//!
+//! From the bottom up: [`engine`] (layers with explicit backward passes, Adam), [`data`] (a design made ready, mini-batches),
+//! [`loss`] (one file each), [`model`] (what is computed and what moves in each phase), [`train`] (the one loop), and on
+//! top the estimator with its presets ([`ENTRIES`]).
+
+pub mod config;
+pub mod data;
+pub mod engine;
+mod error;
+mod estimator;
+mod fitted;
+pub mod loss;
+pub mod model;
+mod predictor;
+mod presets;
+mod settings;
+mod specs;
+mod splits;
+pub mod train;
+
+pub use config::NetConfig;
+pub use estimator::NetEstimator;
+pub use fitted::NetModel;
+pub use presets::ENTRIES;
+pub use settings::{Choice, Size};
+pub use specs::SPECS;

@@ -82,11 +82,11 @@ impl Averages {
         let nuisance = Nuisance::from_arms(effects.mu0.clone(), effects.mu1.clone(), e.to_vec());
         nuisance.check(rows.len())?;
         let of_arm = |i: usize| if rows.t[i] == 1 { e[i] } else { 1.0 - e[i] };
-        let inverse = smooth((0..rows.len()).map(|i| of_arm(i).recip()).collect())?;
+        let inverse = smooth(&(0..rows.len()).map(|i| of_arm(i).recip()).collect::<Vec<_>>())?;
         let ate = score::mean(&rows, &nuisance.scores(&rows, &inverse));
 
         // Among the treated: t (y - mu0) - (1 - t) e/(1 - e) (y - mu0), over the share of treated rows.
-        let odds = smooth(e.iter().map(|e| e / (1.0 - e)).collect())?;
+        let odds = smooth(&e.iter().map(|e| e / (1.0 - e)).collect::<Vec<_>>())?;
         let total: f64 = (0..rows.len()).map(|i| weight(&rows, i)).sum();
         let treated: f64 = (0..rows.len()).map(|i| weight(&rows, i) * f64::from(rows.t[i])).sum();
         let share = treated / total;
@@ -107,8 +107,8 @@ fn weight(rows: &Observed<'_>, i: usize) -> f64 {
     rows.weight.map_or(1.0, |w| w[i])
 }
 
-fn smooth(weights: Vec<f64>) -> Result<Vec<f64>> {
+fn smooth(weights: &[f64]) -> Result<Vec<f64>> {
     let mut out = vec![0.0; weights.len()];
-    HardPareto::default().forward(&weights, &mut out).map_err(crate::overlap::numeric)?;
+    HardPareto::default().forward(weights, &mut out).map_err(crate::overlap::numeric)?;
     Ok(out)
 }

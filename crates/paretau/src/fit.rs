@@ -74,9 +74,6 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
     let averages = Averages::estimate(&design, &effects, &e)?;
     let diagnostics = fitted.diagnostics().clone();
     let overlap_report = OverlapReport::new(design.t(), &e, &weights)?;
-    for warning in diagnostics.warnings.iter().chain(&overlap_report.warnings) {
-        ctx.event(&Event::Note { message: format!("warning: {}", warning.message) });
-    }
     let about = About {
         estimator: entry.info().name.to_owned(),
         params,

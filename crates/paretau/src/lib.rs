@@ -5,6 +5,8 @@
 
 mod about;
 mod describe;
+mod evaluate;
+pub mod experiment;
 mod fit;
 mod model;
 pub mod model_file;
@@ -15,6 +17,7 @@ mod threads;
 
 pub use about::{About, Averages, Estimate};
 pub use describe::describe;
+pub use evaluate::{evaluate, nuisances};
 pub use fit::{FitOptions, fit};
 pub use model::{Model, Predictions};
 pub use overlap::{Overlap, RowWeights};

@@ -3,11 +3,11 @@
 
 use paretau_core::{BaseEntry, Error, EstimatorEntry, Result, Toolbox};
 
-/// All estimators, in the order in which lists show them.
-pub const ESTIMATORS: &[&dyn EstimatorEntry] = &[&paretau_learners::LR_1, &paretau_learners::LR_2];
+/// All estimators, in the order in which lists show them; the first of a Python class is the class's default.
+pub const ESTIMATORS: &[&dyn EstimatorEntry] = &[&paretau_learners::LR_2, &paretau_learners::LR_1];
 
 /// All base learners that meta-learners can stand on.
-pub const BASES: &[&dyn BaseEntry] = &[&paretau_learners::RIDGE];
+pub const BASES: &[&dyn BaseEntry] = &[&paretau_learners::RidgeBase];
 
 /// The estimator used when none is named.
 pub const DEFAULT_ESTIMATOR: &str = "lr-2";

@@ -8,6 +8,7 @@ mod effect;
 mod evaluate;
 mod fit;
 mod list;
+mod run;
 mod simulate;
 
 use anyhow::Result;
@@ -28,6 +29,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             Command::Fit(args) => fit::run(args, common),
             Command::Effect(args) => effect::run(args, common),
             Command::Evaluate(args) => evaluate::run(args, common),
+            Command::Run(args) => run::run(args, common),
             Command::Completions(args) => completions::shell(args),
             Command::Man => completions::manual(),
         };

@@ -237,7 +237,7 @@ impl SparseInput {
     /// The table's sparse block with the columns that training had, in their order.
     fn align(&self, table: &Table, report: &mut TransformReport) -> Result<Csr> {
         let Some(block) = table.sparse() else {
-            return self.from_columns(table);
+            return self.gather(table);
         };
         if block.names == self.names {
             return Ok(block.values.clone());
@@ -266,7 +266,7 @@ impl SparseInput {
     }
 
     /// The block from ordinary columns of the same names.
-    fn from_columns(&self, table: &Table) -> Result<Csr> {
+    fn gather(&self, table: &Table) -> Result<Csr> {
         let mut columns = Vec::with_capacity(self.names.len());
         for name in &self.names {
             match table.column(name).map(|c| &c.data) {

@@ -39,12 +39,11 @@ impl Plan {
             if declared.is_none() && options.only_fields {
                 continue;
             }
-            match natural_kind(field.data_type()) {
-                Some(kind) => columns.push((j, name, declared.unwrap_or(kind))),
-                None => {
-                    let reason = format!("has type {}, of which no cell can be made", field.data_type());
-                    unread.insert(name, reason);
-                }
+            if let Some(kind) = natural_kind(field.data_type()) {
+                columns.push((j, name, declared.unwrap_or(kind)));
+            } else {
+                let reason = format!("has type {}, of which no cell can be made", field.data_type());
+                unread.insert(name, reason);
             }
         }
         check_fields(path, options, &header.names, &unread)?;
@@ -97,9 +96,20 @@ impl Plan {
 fn natural_kind(data_type: &DataType) -> Option<Kind> {
     use DataType as D;
     match data_type {
-        D::Null | D::Boolean | D::Int8 | D::Int16 | D::Int32 | D::Int64 => Some(Kind::Number),
-        D::UInt8 | D::UInt16 | D::UInt32 | D::UInt64 => Some(Kind::Number),
-        D::Float16 | D::Float32 | D::Float64 | D::Decimal128(_, _) => Some(Kind::Number),
+        D::Null
+        | D::Boolean
+        | D::Int8
+        | D::Int16
+        | D::Int32
+        | D::Int64
+        | D::UInt8
+        | D::UInt16
+        | D::UInt32
+        | D::UInt64
+        | D::Float16
+        | D::Float32
+        | D::Float64
+        | D::Decimal128(_, _) => Some(Kind::Number),
         D::Date32 | D::Date64 | D::Timestamp(_, _) => Some(Kind::Date),
         D::Utf8 | D::LargeUtf8 | D::Utf8View => Some(Kind::Text),
         D::Dictionary(_, values) => natural_kind(values),

@@ -73,6 +73,9 @@ pub(crate) struct CsvStream {
     pub(crate) rows: usize,
     first_line: u64,
     one_line_each: bool,
+    /// Whether the last record went over several lines, and the line on which it began.
+    spans_lines: bool,
+    last_line: u64,
 }
 
 impl CsvStream {
@@ -80,7 +83,7 @@ impl CsvStream {
     pub(crate) fn open(input: &Input, format: Format, options: &ReadOptions) -> Result<Self> {
         let path = input.path();
         let gzip = input.is_gzip();
-        let mut text = Guard { inner: input.open_text()?, left: MAX_RECORD };
+        let mut text = Guard { inner: input.open_text()?, left: MAX_RECORD, quotes: 0 };
         let mut head = vec![0_u8; BUFFER];
         let mut filled = 0;
         while filled < head.len() {
@@ -94,7 +97,7 @@ impl CsvStream {
         }
         head.truncate(filled);
         let (delimiter, note) = delimiter(&head, format, options);
-        let text = Guard { inner: Box::new(io::Cursor::new(head).chain(text.inner)), left: MAX_RECORD };
+        let text = Guard { inner: Box::new(io::Cursor::new(head).chain(text.inner)), left: MAX_RECORD, quotes: 0 };
         let reader =
             csv::ReaderBuilder::new().has_headers(false).delimiter(delimiter).buffer_capacity(BUFFER).from_reader(text);
         let mut stream = Self {
@@ -108,6 +111,8 @@ impl CsvStream {
             rows: 0,
             first_line: 1,
             one_line_each: true,
+            spans_lines: false,
+            last_line: 0,
         };
         if !stream.next_record()? {
             return Err(file_error(path, None, None, "is empty"));
@@ -202,7 +207,20 @@ impl CsvStream {
     fn next_record(&mut self) -> Result<bool> {
         self.reader.get_mut().left = MAX_RECORD;
         match self.reader.read_byte_record(&mut self.record) {
-            Ok(more) => Ok(more),
+            Ok(true) => {
+                let start = self.record.position().map_or(0, csv::Position::line);
+                self.spans_lines = self.reader.position().line() > start + 1;
+                self.last_line = start;
+                Ok(true)
+            }
+            // An unclosed quotation mark makes one cell of the rest of the file: rows must not vanish silently.
+            Ok(false) if self.spans_lines && self.reader.get_ref().quotes % 2 == 1 => Err(file_error(
+                &self.path,
+                None,
+                Some(self.rows as u64),
+                format!("(line {}) a quotation mark is never closed; close it or remove it", self.last_line),
+            )),
+            Ok(false) => Ok(false),
             Err(error) => Err(self.record_error(&error)),
         }
     }
@@ -264,6 +282,8 @@ fn delimiter(head: &[u8], format: Format, options: &ReadOptions) -> (u8, Option<
 struct Guard {
     inner: Box<dyn Read + Send>,
     left: usize,
+    /// Quotation marks so far; an even number when all are closed.
+    quotes: u64,
 }
 
 #[derive(Debug)]
@@ -280,6 +300,7 @@ impl std::error::Error for TooLong {}
 impl Read for Guard {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let n = self.inner.read(out)?;
+        self.quotes += out[..n].iter().map(|&b| u64::from(b == b'"')).sum::<u64>();
         self.left = self.left.checked_sub(n).ok_or_else(|| io::Error::other(TooLong))?;
         Ok(n)
     }

@@ -7,8 +7,14 @@ mod cell;
 mod csv;
 mod header;
 mod ipc;
+mod lines;
+mod news;
+mod npy;
+mod npz;
 mod parquet;
 mod source;
+mod svm;
+mod zip;
 
 use std::path::Path;
 
@@ -64,8 +70,8 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
         Format::Csv | Format::Tsv => csv::read(&Input::new(path)?, format, options),
         Format::Parquet => parquet::read(path, options),
         Format::Arrow => ipc::read(path, options),
-        Format::Npz | Format::Svm | Format::News => {
-            Err(crate::table::file_error(path, None, None, "this format cannot be read yet"))
-        }
+        Format::Npz => npz::read(path),
+        Format::Svm => svm::read(path),
+        Format::News => news::read(path),
     }
 }

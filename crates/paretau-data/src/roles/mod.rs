@@ -6,7 +6,7 @@ mod treatment;
 use paretau_core::{Column, Design, Error, Features, Oracle, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::table::{ColumnData, SparseBlock, Table, TableColumn};
+use crate::table::{ColumnData, Table, TableColumn};
 
 pub use features::parse_list;
 
@@ -266,12 +266,7 @@ fn keep_columns(table: Table, chosen: &features::Chosen, rows: &[usize]) -> Resu
     match sparse {
         Some(block) if !chosen.sparse.is_empty() => {
             let block = if chosen.sparse.len() == block.names.len() { block } else { block.columns(&chosen.sparse)? };
-            let values =
-                if all_rows { Features::Sparse(block.values) } else { Features::Sparse(block.values).select(rows) };
-            match values {
-                Features::Sparse(values) => out.with_sparse(SparseBlock { names: block.names, values }),
-                Features::Dense(_) => Ok(out),
-            }
+            out.with_sparse(if all_rows { block } else { block.select(rows) })
         }
         _ => Ok(out),
     }

@@ -3,16 +3,30 @@
 //! Every process draws its coefficients and its rows from separate streams of one seed, so that fresh rows of
 //! the same process can be drawn: keep `coefficient_seed` and change the seed.
 
+mod acic;
+mod causalml;
+mod draws;
+mod grf;
+mod news;
+mod nie_wager;
 mod outcome;
+mod overlap;
 mod synthetic;
+mod trial;
 
 use paretau_core::{Error, ParamKind, ParamSpec, Params, Result, Seed, resolve};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+pub use acic::{AcicConfig, acic};
+pub use causalml::{CausalmlConfig, causalml};
+pub use grf::{GrfConfig, grf};
+pub use news::{NewsConfig, news};
 pub use outcome::Simulated;
+pub use overlap::{OverlapConfig, overlap};
 pub use synthetic::{SyntheticConfig, synthetic};
+pub use trial::{TrialConfig, trial};
 
 /// A process in the list.
 #[derive(Clone, Copy)]
@@ -38,7 +52,8 @@ impl std::fmt::Debug for Simulator {
 }
 
 /// All processes.
-pub const SIMULATORS: &[Simulator] = &[synthetic::ENTRY];
+pub const SIMULATORS: &[Simulator] =
+    &[synthetic::ENTRY, news::ENTRY, acic::ENTRY, trial::ENTRY, overlap::ENTRY, causalml::ENTRY, grf::ENTRY];
 
 /// The process of that name.
 pub fn simulator(name: &str) -> Result<&'static Simulator> {
@@ -51,6 +66,10 @@ pub fn simulator(name: &str) -> Result<&'static Simulator> {
 /// Parameters that several processes share.
 const N: ParamSpec =
     ParamSpec { name: "n", kind: ParamKind::Int { min: 1, max: 100_000_000 }, help: "Number of rows." };
+const D: ParamSpec =
+    ParamSpec { name: "d", kind: ParamKind::Int { min: 1, max: 1_000_000 }, help: "Number of features." };
+const D5: ParamSpec =
+    ParamSpec { name: "d", kind: ParamKind::Int { min: 5, max: 1_000_000 }, help: "Number of features, at least 5." };
 const NOISE: ParamSpec = ParamSpec {
     name: "noise",
     kind: ParamKind::Float { min: 0.0, max: f64::INFINITY },
@@ -76,7 +95,7 @@ where
 }
 
 /// The error for a value that its range allows but another parameter does not.
-fn bad(owner: &str, name: &str, value: impl ToString, expected: &str) -> Error {
+fn bad(owner: &str, name: &str, value: impl std::fmt::Display, expected: &str) -> Error {
     Error::BadParameter { owner: owner.into(), name: name.into(), value: value.to_string(), expected: expected.into() }
 }
 

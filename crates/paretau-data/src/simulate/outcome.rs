@@ -87,6 +87,14 @@ impl Rows {
         self.e.push(e);
     }
 
+    /// Adds a row with a yes/no outcome of the given probabilities.
+    pub(super) fn push_binary(&mut self, x: &[f64], (mu0, mu1, e): (f64, f64, f64), rng: &mut Rng) {
+        self.push(x, (mu0, mu1, e), 0.0, rng);
+        if let Some(y) = self.y.last_mut() {
+            *y = f64::from(u8::from(rng.bernoulli(*y)));
+        }
+    }
+
     /// The finished data set with features `x1, x2, …`.
     pub(super) fn finish(self, d: usize) -> Result<Simulated> {
         let x = Features::Dense(Dense::new(self.y.len(), d, self.x)?);

@@ -21,7 +21,7 @@ pub struct TableWriter {
 }
 
 enum Sink {
-    Csv(csv::CsvSink),
+    Csv(Box<csv::CsvSink>),
     Arrow(Box<arrow::ArrowSink>),
 }
 
@@ -31,8 +31,8 @@ impl TableWriter {
         let format = Format::from_path(path)?;
         let zipped = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"));
         let sink = match format {
-            Format::Csv => Sink::Csv(csv::CsvSink::create(path, fields, b',')?),
-            Format::Tsv => Sink::Csv(csv::CsvSink::create(path, fields, b'\t')?),
+            Format::Csv => Sink::Csv(Box::new(csv::CsvSink::create(path, fields, b',')?)),
+            Format::Tsv => Sink::Csv(Box::new(csv::CsvSink::create(path, fields, b'\t')?)),
             Format::Parquet | Format::Arrow if !zipped => {
                 Sink::Arrow(Box::new(arrow::ArrowSink::create(path, fields, format)?))
             }
@@ -74,6 +74,9 @@ impl TableWriter {
     }
 }
 
+/// Rows of a sparse block that are spelled out at a time.
+const ROWS: usize = 512;
+
 /// Writes a whole table; the columns of a sparse block are written out one by one.
 pub fn write_table(path: &Path, table: &Table) -> Result<()> {
     let Some(block) = table.sparse() else {
@@ -81,7 +84,6 @@ pub fn write_table(path: &Path, table: &Table) -> Result<()> {
         writer.write_batch(table)?;
         return writer.finish();
     };
-    const ROWS: usize = 512;
     let mut fields = table.fields();
     fields.extend(block.names.iter().map(|name| Field::new(name.clone(), crate::table::Kind::Number)));
     let mut writer = TableWriter::create(path, &fields)?;

@@ -1,0 +1,19 @@
+//! The engine: layers with explicit forward and backward passes, an optimiser, and nothing that knows of treatments.
+//!
+//! A pass writes into buffers that live as long as the training run, so that a step in full swing allocates nothing.
+//! Work is cut by shape alone, so that every number of threads gives the same bits.
+
+pub mod activation;
+pub mod adam;
+pub mod dropout;
+pub mod input;
+pub mod layout;
+pub mod net;
+pub mod pass;
+
+pub use activation::Activation;
+pub use adam::{Adam, AdamRates};
+pub use dropout::Dropout;
+pub use input::{Input, InputWork};
+pub use layout::{Block, Layout, Move};
+pub use net::{Net, NetShape, NetWork};

@@ -1,0 +1,403 @@
+//! A feed-forward net, or several of one shape side by side that read the same rows (the three encoders).
+//!
+//! Side by side, the first layers are one product and all later ones read and write stripes of shared matrices, so that
+//! the outputs lie next to each other as columns `[net 0 | net 1 | …]` and nothing is ever copied together.
+
+use std::ops::Range;
+
+use paretau_kernels::error::KernelError;
+use paretau_kernels::parallel::Parallelism;
+use paretau_kernels::product::{MatMut, MatRef, matmul};
+use paretau_kernels::real::Real;
+
+use super::activation::Activation;
+use super::dropout::Dropout;
+use super::input::{Input, InputWork};
+use super::layout::{Block, Layout};
+use super::pass::{self, Swept};
+
+/// The shape of a net.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NetShape {
+    /// Columns it reads.
+    pub inputs: usize,
+    /// Nets side by side.
+    pub groups: usize,
+    /// Units of each layer of one net, the output last.
+    pub widths: Vec<usize>,
+    /// Activation of hidden layers.
+    pub hidden: Activation,
+    /// Activation of the last layer.
+    pub last: Activation,
+    /// What the last layer's initial weights are multiplied by.
+    pub last_spread: f64,
+}
+
+#[derive(Debug, Clone)]
+struct Layer {
+    inputs: usize,
+    outputs: usize,
+    /// One matrix when all groups read the same columns, else one a group.
+    weights: Vec<Block>,
+    bias: Block,
+    activation: Activation,
+}
+
+/// A net whose parameters are a stretch of a flat vector.
+#[derive(Debug, Clone)]
+pub struct Net {
+    groups: usize,
+    layers: Vec<Layer>,
+    range: Range<usize>,
+}
+
+/// Buffers of a net for at most a given number of rows: outputs and gradients of every layer.
+#[derive(Debug)]
+pub struct NetWork<T> {
+    y: Vec<Vec<T>>,
+    d: Vec<Vec<T>>,
+    sums: Vec<T>,
+    rows: usize,
+    capacity: usize,
+    dropout: Option<Dropout<T>>,
+    input: InputWork<T>,
+}
+
+impl Net {
+    /// Appends the parameters of a net of that shape to `layout`.
+    pub fn new(shape: &NetShape, layout: &mut Layout) -> Self {
+        let start = layout.len();
+        let groups = shape.groups.max(1);
+        let n_layers = shape.widths.len();
+        let mut layers = Vec::with_capacity(n_layers);
+        let mut inputs = shape.inputs;
+        for (index, &outputs) in shape.widths.iter().enumerate() {
+            let is_last = index + 1 == n_layers;
+            // Variance-preserving for units of slope one at zero, as all of ours but softplus have.
+            let spread = (1.0 / inputs.max(1) as f64).sqrt() * if is_last { shape.last_spread } else { 1.0 };
+            let weights = if index == 0 {
+                vec![layout.weights(inputs, groups * outputs, spread)]
+            } else {
+                (0..groups).map(|_| layout.weights(inputs, outputs, spread)).collect()
+            };
+            let bias = layout.biases(groups * outputs);
+            let activation = if is_last { shape.last } else { shape.hidden };
+            layers.push(Layer { inputs, outputs, weights, bias, activation });
+            inputs = outputs;
+        }
+        Self { groups, layers, range: start..layout.len() }
+    }
+
+    /// Its stretch of the flat vector.
+    pub fn range(&self) -> Range<usize> {
+        self.range.clone()
+    }
+
+    /// Columns of its output, over all groups.
+    pub fn outputs(&self) -> usize {
+        self.layers.last().map_or(0, |l| l.outputs * self.groups)
+    }
+
+    /// First-layer weights, `inputs × (groups · units)`.
+    pub fn first_weights(&self) -> Block {
+        self.layers[0].weights[0]
+    }
+
+    /// The bias of the last layer.
+    pub fn last_bias(&self) -> Block {
+        self.layers[self.layers.len() - 1].bias
+    }
+
+    /// Buffers for up to `capacity` rows; without `gradients` only the forward pass works.
+    pub fn work<T: Real>(&self, capacity: usize, gradients: bool) -> NetWork<T> {
+        let buffers = |on: bool| -> Vec<Vec<T>> {
+            let len = |l: &Layer| if on { capacity * l.outputs * self.groups } else { 0 };
+            self.layers.iter().map(|l| vec![T::ZERO; len(l)]).collect()
+        };
+        let widest = self.layers.iter().map(|l| l.outputs * self.groups).max().unwrap_or(0);
+        let sums = if gradients { widest * capacity.div_ceil(pass::ROWS).max(1) } else { 0 };
+        NetWork {
+            y: buffers(true),
+            d: buffers(gradients),
+            sums: vec![T::ZERO; sums],
+            rows: 0,
+            capacity,
+            dropout: None,
+            input: InputWork::default(),
+        }
+    }
+
+    /// Runs `rows` rows of `input` through the net; the outputs are then in [`NetWork::output`].
+    pub fn forward<T: Real>(
+        &self,
+        params: &[T],
+        input: Input<'_, T>,
+        (rows, dropout): (usize, Option<Dropout<T>>),
+        work: &mut NetWork<T>,
+        parallelism: Parallelism,
+    ) -> Result<(), KernelError> {
+        work.set_rows(rows)?;
+        work.dropout = dropout;
+        for (index, layer) in self.layers.iter().enumerate() {
+            let width = layer.outputs * self.groups;
+            let (before, after) = work.y.split_at_mut(index);
+            let out = &mut after[0][..rows * width];
+            if index == 0 {
+                let w = layer.weights[0];
+                input.times(out, (&params[w.range()], width), &mut work.input, parallelism)?;
+            } else {
+                let read = layer.inputs * self.groups;
+                for (g, w) in layer.weights.iter().enumerate() {
+                    let a = stripe(&before[index - 1], rows, (read, g), layer.inputs)?;
+                    let c = stripe_mut(out, rows, (width, g), layer.outputs)?;
+                    let w = MatRef::row_major(&params[w.range()], layer.inputs, layer.outputs)?;
+                    matmul(c, a, w, (T::ONE, T::ZERO), parallelism)?;
+                }
+            }
+            let mask = self.mask(work.dropout, index);
+            pass::forward(out, &params[layer.bias.range()], layer.activation, mask, parallelism);
+        }
+        Ok(())
+    }
+
+    /// Turns the gradient that the caller left in [`NetWork::d_output`] back through the net.
+    ///
+    /// With `grads`, this net's stretch of it is overwritten by the gradient of its parameters. With `d_input`, the
+    /// gradient with respect to the input is written there (added, if its flag says so).
+    pub fn backward<T: Real>(
+        &self,
+        params: &[T],
+        input: Input<'_, T>,
+        work: &mut NetWork<T>,
+        (mut grads, d_input): (Option<&mut [T]>, Option<(MatMut<'_, T>, bool)>),
+        parallelism: Parallelism,
+    ) -> Result<(), KernelError> {
+        let rows = work.rows;
+        let mut d_input = d_input;
+        for (index, layer) in self.layers.iter().enumerate().rev() {
+            let width = layer.outputs * self.groups;
+            let (d_before, d_after) = work.d.split_at_mut(index);
+            let dz = &mut d_after[0][..rows * width];
+            let swept = Swept {
+                y: &work.y[index][..rows * width],
+                width,
+                activation: layer.activation,
+                dropout: self.mask(work.dropout, index),
+            };
+            pass::backward(dz, swept, &mut work.sums, parallelism);
+            if let Some(grads) = grads.as_deref_mut() {
+                grads[layer.bias.range()].copy_from_slice(&work.sums[..width]);
+            }
+            if index == 0 {
+                let w = layer.weights[0];
+                if let Some(grads) = grads.as_deref_mut() {
+                    input.transposed_times(&mut grads[w.range()], (dz, width), &mut work.input, parallelism)?;
+                }
+                if let Some((d_in, add)) = d_input.take() {
+                    let dz = MatRef::row_major(dz, rows, width)?;
+                    let w = MatRef::row_major(&params[w.range()], w.rows, w.cols)?;
+                    matmul(d_in, dz, w.t(), (T::ONE, if add { T::ONE } else { T::ZERO }), parallelism)?;
+                }
+                continue;
+            }
+            let read = layer.inputs * self.groups;
+            for (g, w) in layer.weights.iter().enumerate() {
+                let dz = stripe(dz, rows, (width, g), layer.outputs)?;
+                if let Some(grads) = grads.as_deref_mut() {
+                    let a = stripe(&work.y[index - 1], rows, (read, g), layer.inputs)?;
+                    let dw = MatMut::row_major(&mut grads[w.range()], layer.inputs, layer.outputs)?;
+                    matmul(dw, a.t(), dz, (T::ONE, T::ZERO), parallelism)?;
+                }
+                let da = stripe_mut(&mut d_before[index - 1][..rows * read], rows, (read, g), layer.inputs)?;
+                let w = MatRef::row_major(&params[w.range()], layer.inputs, layer.outputs)?;
+                matmul(da, dz, w.t(), (T::ONE, T::ZERO), parallelism)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The mask of layer `index`: hidden layers only.
+    fn mask<T: Real>(&self, dropout: Option<Dropout<T>>, index: usize) -> Option<Dropout<T>> {
+        if index + 1 == self.layers.len() { None } else { dropout.map(|m| m.layer(index)) }
+    }
+
+    /// Copies the parameters of some groups into a net of their own, appended to `layout`; returns it with the values
+    /// of its stretch.
+    pub fn extract<T: Real>(&self, params: &[T], groups: Range<usize>, layout: &mut Layout) -> (Self, Vec<T>) {
+        let start = layout.len();
+        let mut values = Vec::new();
+        let mut layers = Vec::with_capacity(self.layers.len());
+        for (index, layer) in self.layers.iter().enumerate() {
+            let columns = groups.start * layer.outputs..groups.end * layer.outputs;
+            let weights = if index == 0 {
+                let w = layer.weights[0];
+                for row in params[w.range()].chunks_exact(w.cols) {
+                    values.extend_from_slice(&row[columns.clone()]);
+                }
+                vec![layout.weights(w.rows, columns.len(), w.spread)]
+            } else {
+                let kept = &layer.weights[groups.clone()];
+                kept.iter().for_each(|w| values.extend_from_slice(&params[w.range()]));
+                kept.iter().map(|w| layout.weights(w.rows, w.cols, w.spread)).collect()
+            };
+            values.extend_from_slice(&params[layer.bias.range()][columns.clone()]);
+            let bias = layout.biases(columns.len());
+            layers.push(Layer { weights, bias, ..layer.clone() });
+        }
+        (Self { groups: groups.len(), layers, range: start..layout.len() }, values)
+    }
+}
+
+impl<T: Real> NetWork<T> {
+    fn set_rows(&mut self, rows: usize) -> Result<(), KernelError> {
+        if rows > self.capacity {
+            return Err(KernelError::LengthMismatch {
+                what: "rows of a net's buffers",
+                expected: rows,
+                found: self.capacity,
+            });
+        }
+        self.rows = rows;
+        Ok(())
+    }
+
+    /// Rows of the last forward pass.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Outputs of the last forward pass, row after row.
+    pub fn output(&self) -> &[T] {
+        let y = &self.y[self.y.len() - 1];
+        &y[..self.rows * (y.len() / self.capacity.max(1))]
+    }
+
+    /// Where the caller writes the gradient with respect to the outputs before the backward pass.
+    pub fn d_output(&mut self) -> &mut [T] {
+        let last = self.d.len() - 1;
+        let width = self.d[last].len() / self.capacity.max(1);
+        &mut self.d[last][..self.rows * width]
+    }
+
+    /// Both of the above at once.
+    pub fn output_and_gradient(&mut self) -> (&[T], &mut [T]) {
+        let last = self.y.len() - 1;
+        let len = self.rows * (self.y[last].len() / self.capacity.max(1));
+        (&self.y[last][..len], &mut self.d[last][..len])
+    }
+}
+
+/// Columns `[group · width, (group + 1) · width)` of a row-major matrix of `stride` columns.
+fn stripe<T: Real>(
+    data: &[T],
+    rows: usize,
+    (stride, group): (usize, usize),
+    width: usize,
+) -> Result<MatRef<'_, T>, KernelError> {
+    MatRef::strided(&data[group * width..], (rows, width), (stride, 1))
+}
+
+fn stripe_mut<T: Real>(
+    data: &mut [T],
+    rows: usize,
+    (stride, group): (usize, usize),
+    width: usize,
+) -> Result<MatMut<'_, T>, KernelError> {
+    MatMut::strided(&mut data[group * width..], (rows, width), (stride, 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use paretau_core::Seed;
+
+    use super::*;
+
+    fn loss(net: &Net, params: &[f64], x: &[f64], rows: usize, dropout: Option<Dropout<f64>>) -> f64 {
+        let mut work = net.work(rows, false);
+        let input = Input::Dense(MatRef::row_major(x, rows, x.len() / rows).unwrap());
+        net.forward(params, input, (rows, dropout), &mut work, Parallelism::None).unwrap();
+        work.output().iter().enumerate().map(|(i, y)| y * ((i as f64) * 0.7).sin() + y * y * 0.3).sum()
+    }
+
+    #[test]
+    fn gradients_match_central_differences() {
+        for (activation, dropout, groups) in [
+            (Activation::Elu, None, 3),
+            (Activation::Tanh, Dropout::new(0.4, 5), 2),
+            (Activation::Softplus, None, 1),
+            (Activation::Elu, Dropout::new(0.3, 1), 3),
+        ] {
+            let shape = NetShape {
+                inputs: 4,
+                groups,
+                widths: vec![5, 3, 2],
+                hidden: activation,
+                last: Activation::Linear,
+                last_spread: 1.0,
+            };
+            let mut layout = Layout::default();
+            let net = Net::new(&shape, &mut layout);
+            let mut params: Vec<f64> = layout.initial(Seed(3));
+            let mut rng = Seed(4).rng();
+            params.iter_mut().for_each(|p| *p += 0.1 * rng.normal());
+            let rows = 7;
+            let mut x: Vec<f64> = (0..rows * 4).map(|_| rng.normal()).collect();
+            let mut work = net.work(rows, true);
+            let input = Input::Dense(MatRef::row_major(&x, rows, 4).unwrap());
+            net.forward(&params, input, (rows, dropout), &mut work, Parallelism::None).unwrap();
+            let (y, d) = work.output_and_gradient();
+            d.iter_mut().zip(y).enumerate().for_each(|(i, (d, y))| *d = ((i as f64) * 0.7).sin() + 0.6 * y);
+            let mut grads = vec![f64::NAN; params.len()];
+            let mut dx = vec![0.0; x.len()];
+            let d_input = Some((MatMut::row_major(&mut dx, rows, 4).unwrap(), false));
+            net.backward(&params, input, &mut work, (Some(&mut grads), d_input), Parallelism::None).unwrap();
+            let h = 1e-6;
+            for i in 0..params.len() {
+                let keep = params[i];
+                params[i] = keep + h;
+                let up = loss(&net, &params, &x, rows, dropout);
+                params[i] = keep - h;
+                let down = loss(&net, &params, &x, rows, dropout);
+                params[i] = keep;
+                let numeric = (up - down) / (2.0 * h);
+                assert!((numeric - grads[i]).abs() < 1e-6 * (1.0 + numeric.abs()), "{i}: {numeric} {}", grads[i]);
+            }
+            for i in 0..x.len() {
+                let keep = x[i];
+                x[i] = keep + h;
+                let up = loss(&net, &params, &x, rows, dropout);
+                x[i] = keep - h;
+                let down = loss(&net, &params, &x, rows, dropout);
+                x[i] = keep;
+                let numeric = (up - down) / (2.0 * h);
+                assert!((numeric - dx[i]).abs() < 1e-6 * (1.0 + numeric.abs()), "x {i}: {numeric} {}", dx[i]);
+            }
+        }
+    }
+
+    #[test]
+    fn an_extracted_net_says_what_its_groups_said() {
+        let shape = NetShape {
+            inputs: 4,
+            groups: 3,
+            widths: vec![5, 2],
+            hidden: Activation::Elu,
+            last: Activation::Linear,
+            last_spread: 1.0,
+        };
+        let mut layout = Layout::default();
+        let net = Net::new(&shape, &mut layout);
+        let params: Vec<f64> = layout.initial(Seed(8));
+        let x: Vec<f64> = (0..12).map(|i| f64::from(i) * 0.1).collect();
+        let input = Input::Dense(MatRef::row_major(&x, 3, 4).unwrap());
+        let mut all = net.work(3, false);
+        net.forward(&params, input, (3, None), &mut all, Parallelism::None).unwrap();
+        let mut small_layout = Layout::default();
+        let (small, values) = net.extract(&params, 1..3, &mut small_layout);
+        let mut some = small.work(3, false);
+        small.forward(&values, input, (3, None), &mut some, Parallelism::None).unwrap();
+        for row in 0..3 {
+            assert_eq!(all.output()[row * 6 + 2..row * 6 + 6], some.output()[row * 4..row * 4 + 4]);
+        }
+    }
+}

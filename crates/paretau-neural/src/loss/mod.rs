@@ -1,0 +1,9 @@
+//! Losses and penalties, each with its derivative: one file each.
+
+pub mod balance;
+pub mod outcome;
+pub mod propensity;
+pub mod targeted;
+
+pub use balance::{Balance, BalanceWork};
+pub use outcome::OutcomeLoss;

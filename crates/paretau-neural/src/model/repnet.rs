@@ -1,0 +1,468 @@
+//! The representation net: encoders, propensity net, two outcome heads, and the losses of its two phases.
+//!
+//! Phase 0 moves the propensity net alone. Phase 1 moves encoders and heads with the propensity's parameters frozen, but its
+//! inputs are not: gradients run through the weights into Γ and Δ.
+//!
+//! Rows of a batch are controls first, so each head reads a block of rows, and encoders' outputs are columns
+//! `[Γ | Δ | Υ]`, so the propensity net reads the first columns and the heads the last ones: nothing is copied together.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use paretau_core::Result;
+use paretau_kernels::error::KernelError;
+use paretau_kernels::parallel::Parallelism;
+use paretau_kernels::product::{MatMut, MatRef};
+use paretau_kernels::real::Real;
+use paretau_kernels::weights::{Weigher, WeightReport, Weighting};
+
+use super::spec::{Objective, RepSpec};
+use super::{Model, Scores};
+use crate::data::{Batch, Rows, Sample};
+use crate::engine::{Activation, Block, Dropout, Input, Layout, Move, Net, NetShape, NetWork};
+use crate::error::failed;
+use crate::loss::balance::Stripe;
+use crate::loss::targeted::{Fluctuation, targeted};
+use crate::loss::{Balance, BalanceWork, propensity};
+
+/// Phase of the propensity net.
+pub const PROPENSITY: usize = 0;
+/// Phase of everything else.
+pub const OUTCOME: usize = 1;
+
+/// The nets of a representation model, as stretches of one flat vector.
+#[derive(Debug, Clone)]
+pub struct Nets {
+    /// Blocks of the flat vector.
+    pub layout: Layout,
+    /// Encoders side by side.
+    pub encoders: Net,
+    /// Propensity net.
+    pub propensity: Option<Net>,
+    /// Outcome heads of controls and treated.
+    pub heads: [Net; 2],
+    /// Size of the fluctuation of targeted regularisation.
+    pub epsilon: Option<Block>,
+}
+
+impl Nets {
+    /// Lays the nets out.
+    pub fn new(spec: &RepSpec, fluctuates: bool) -> Self {
+        let mut layout = Layout::default();
+        let mut widths = spec.encoder.clone();
+        widths.push(spec.representation);
+        let shape = |inputs, groups, hidden: &[usize], out, last, last_spread| NetShape {
+            inputs,
+            groups,
+            widths: hidden.iter().copied().chain([out]).collect(),
+            hidden: spec.activation,
+            last,
+            last_spread,
+        };
+        let r = spec.representation;
+        let encoders =
+            Net::new(&shape(spec.d, spec.groups, &spec.encoder, r, spec.representation_activation, 1.0), &mut layout);
+        // A propensity that starts near one half starts with weights near their mean.
+        let propensity = spec.propensity.as_ref().map(|(hidden, reads)| {
+            Net::new(&shape(reads.len() * r, 1, hidden, 1, Activation::Linear, 0.1), &mut layout)
+        });
+        let head = shape(spec.head_reads.len() * r, 1, &spec.heads, 1, Activation::Linear, 1.0);
+        let heads = [Net::new(&head, &mut layout), Net::new(&head, &mut layout)];
+        let epsilon = fluctuates.then(|| layout.biases(1));
+        Self { layout, encoders, propensity, heads, epsilon }
+    }
+}
+
+/// Numbers gathered over steps.
+#[derive(Debug, Clone, Default)]
+struct Gathered {
+    largest: f64,
+    fits: f64,
+    left: f64,
+    capped: f64,
+    ess: f64,
+    steps: f64,
+}
+
+/// A representation net with its buffers.
+#[derive(Debug)]
+pub struct RepNet<T> {
+    pub(super) spec: RepSpec,
+    pub(super) objective: Objective,
+    pub(super) nets: Nets,
+    pub(super) rows: Rows<T>,
+    pub(super) encoded: NetWork<T>,
+    pub(super) judged: Option<NetWork<T>>,
+    pub(super) answered: [NetWork<T>; 2],
+    /// Held-out rows being scored.
+    pub(super) picked: Vec<usize>,
+    capacity: usize,
+    weigher: Weigher,
+    balance: BalanceWork<T>,
+    /// The batch at hand.
+    t: Vec<u8>,
+    n0: usize,
+    key: u64,
+    /// What a row counts for: its weight and its arm's share, over the batch.
+    coefficients: Vec<T>,
+    y: Vec<T>,
+    h: Vec<T>,
+    d_h: Vec<T>,
+    logits: Vec<f64>,
+    known: bool,
+    w: Vec<f64>,
+    g_w: Vec<f64>,
+    g_logit: Vec<f64>,
+    d_logit: Vec<T>,
+    fresh: bool,
+    gathered: Gathered,
+}
+
+/// Columns of some encoders' outputs, for some rows.
+pub(super) fn columns<'a, T: Real>(
+    all: &'a [T],
+    (width, r): (usize, usize),
+    rows: Range<usize>,
+    reads: &Range<usize>,
+) -> Result<MatRef<'a, T>, KernelError> {
+    let start = rows.start * width + reads.start * r;
+    MatRef::strided(&all[start.min(all.len())..], (rows.len(), reads.len() * r), (width, 1))
+}
+
+fn columns_mut<'a, T: Real>(
+    all: &'a mut [T],
+    (width, r): (usize, usize),
+    rows: Range<usize>,
+    reads: &Range<usize>,
+) -> Result<MatMut<'a, T>, KernelError> {
+    let start = (rows.start * width + reads.start * r).min(all.len());
+    MatMut::strided(&mut all[start..], (rows.len(), reads.len() * r), (width, 1))
+}
+
+impl<T: Real> RepNet<T> {
+    /// A net for batches of up to `capacity` rows of `sample`.
+    pub fn new(spec: RepSpec, objective: Objective, sample: &Sample<T>, capacity: usize) -> Result<Self> {
+        let nets = Nets::new(&spec, objective.targeted > 0.0);
+        let weigher = Weigher::new(objective.weighting, objective.pooling, objective.gamma).map_err(failed)?;
+        let row = || Vec::with_capacity(capacity);
+        let row64 = || Vec::with_capacity(capacity);
+        Ok(Self {
+            rows: Rows::with_capacity(&sample.table, capacity),
+            encoded: nets.encoders.work(capacity, true),
+            judged: nets.propensity.as_ref().map(|net| net.work(capacity, true)),
+            answered: [nets.heads[0].work(capacity, true), nets.heads[1].work(capacity, true)],
+            picked: Vec::with_capacity(capacity),
+            capacity,
+            weigher,
+            balance: BalanceWork::default(),
+            t: Vec::with_capacity(capacity),
+            n0: 0,
+            key: 0,
+            coefficients: row(),
+            y: row(),
+            h: row(),
+            d_h: row(),
+            logits: row64(),
+            known: sample.known_logit.is_some(),
+            w: row64(),
+            g_w: row64(),
+            g_logit: row64(),
+            d_logit: row(),
+            fresh: false,
+            gathered: Gathered::default(),
+            spec,
+            objective,
+            nets,
+        })
+    }
+
+    /// The nets.
+    pub fn nets(&self) -> &Nets {
+        &self.nets
+    }
+
+    /// Whether the weights depend on the propensity.
+    fn weighs(&self) -> bool {
+        self.objective.gamma > 0.0 && !matches!(self.objective.weighting, Weighting::Uniform | Weighting::InverseShare)
+    }
+
+    pub(super) fn width(&self) -> (usize, usize) {
+        (self.spec.groups * self.spec.representation, self.spec.representation)
+    }
+
+    /// Rows that the buffers hold.
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// The encoders' outputs are no longer those of the batch.
+    pub(super) fn stale(&mut self) {
+        self.fresh = false;
+    }
+
+    fn mask(&self, net: u64) -> Option<Dropout<T>> {
+        Dropout::new(self.spec.dropout, self.key ^ net.wrapping_mul(0xd6e8_feb8_6659_fd93))
+    }
+
+    fn encode(&mut self, sample: &Sample<T>, params: &[T], parallelism: Parallelism) -> Result<(), KernelError> {
+        if self.fresh {
+            return Ok(());
+        }
+        let input = self.rows.input(&sample.table)?;
+        let mask = self.mask(1);
+        self.nets.encoders.forward(params, input, (self.t.len(), mask), &mut self.encoded, parallelism)?;
+        self.fresh = true;
+        Ok(())
+    }
+
+    /// Runs the propensity net on the encoded batch.
+    fn judge(&mut self, params: &[T], train: bool, parallelism: Parallelism) -> Result<(), KernelError> {
+        let (Some(net), Some(work), Some((_, reads))) =
+            (&self.nets.propensity, &mut self.judged, &self.spec.propensity)
+        else {
+            return Ok(());
+        };
+        let n = self.t.len();
+        let width = (self.spec.groups * self.spec.representation, self.spec.representation);
+        let input = Input::Dense(columns(self.encoded.output(), width, 0..n, reads)?);
+        let mask = if train { Dropout::new(self.spec.dropout, self.key ^ 0x5851_f42d_4c95_7f2d) } else { None };
+        net.forward(params, input, (n, mask), work, parallelism)
+    }
+
+    fn propensity_loss(
+        &mut self,
+        sample: &Sample<T>,
+        (params, grads): (&[T], &mut [T]),
+        parallelism: Parallelism,
+    ) -> Result<f64, KernelError> {
+        self.encode(sample, params, parallelism)?;
+        self.judge(params, true, parallelism)?;
+        let width = self.width();
+        let (Some(net), Some(work), Some((_, reads))) =
+            (&self.nets.propensity, &mut self.judged, &self.spec.propensity)
+        else {
+            return Ok(0.0);
+        };
+        let (logits, d) = work.output_and_gradient();
+        let loss = propensity::cross_entropy(logits, self.n0, &self.coefficients, d);
+        let input = Input::Dense(columns(self.encoded.output(), width, 0..self.t.len(), reads)?);
+        net.backward(params, input, work, (Some(grads), None), parallelism)?;
+        Ok(loss)
+    }
+
+    /// Weights of the batch into `self.w`; uniform ones do not need the propensity.
+    fn weigh(&mut self, sample: &Sample<T>) -> Result<Option<WeightReport>, KernelError> {
+        let n = self.t.len();
+        self.w.clear();
+        self.w.resize(n, 1.0);
+        if !self.weighs() && matches!(self.objective.weighting, Weighting::Uniform) {
+            return Ok(None);
+        }
+        if !self.known {
+            self.logits.clear();
+            match &self.judged {
+                Some(work) if self.weighs() => self.logits.extend(work.output().iter().map(|v| v.to_f64())),
+                _ => self.logits.resize(n, 0.0),
+            }
+        }
+        self.weigher.forward(&self.logits, &self.t, sample.treated, &mut self.w).map(Some)
+    }
+
+    fn outcome_loss(
+        &mut self,
+        sample: &Sample<T>,
+        (params, grads): (&[T], &mut [T]),
+        parallelism: Parallelism,
+    ) -> Result<f64, KernelError> {
+        self.encode(sample, params, parallelism)?;
+        let (n, n0, width) = (self.t.len(), self.n0, self.width());
+        let joint = self.objective.joint > 0.0 || self.objective.targeted > 0.0;
+        if joint || (self.weighs() && !self.known) {
+            self.judge(params, joint, parallelism)?;
+        }
+        let report = self.weigh(sample)?;
+        self.gather(report.as_ref());
+
+        // Heads: each on the rows of its arm.
+        self.h.clear();
+        for (arm, rows) in [0..n0, n0..n].into_iter().enumerate() {
+            let mask = self.mask(3 + arm as u64);
+            let input = Input::Dense(columns(self.encoded.output(), width, rows.clone(), &self.spec.head_reads)?);
+            let work = &mut self.answered[arm];
+            self.nets.heads[arm].forward(params, input, (rows.len(), mask), work, parallelism)?;
+            self.h.extend_from_slice(work.output());
+        }
+        let mut loss = 0.0;
+        self.g_w.clear();
+        self.d_h.clear();
+        for i in 0..n {
+            let (value, slope) = self.objective.loss.at(self.h[i], self.y[i]);
+            let c = self.coefficients[i];
+            let w = T::from_f64(self.w[i]);
+            loss += (c * w * value).to_f64();
+            self.g_w.push((c * value).to_f64());
+            self.d_h.push(c * w * slope);
+        }
+
+        // What the propensity net's logits are pulled by: cross-entropy and fluctuation when trained jointly, and the
+        // outcome loss through the weights.
+        self.d_logit.clear();
+        self.d_logit.resize(n, T::ZERO);
+        if let (true, Some(work)) = (joint, &self.judged) {
+            let logits = work.output();
+            let ce = propensity::cross_entropy(logits, n0, &self.coefficients, &mut self.d_logit);
+            let strength = T::from_f64(self.objective.joint);
+            self.d_logit.iter_mut().for_each(|d| *d *= strength);
+            loss += self.objective.joint * ce;
+            if let Some(block) = self.nets.epsilon {
+                let terms = Fluctuation {
+                    h: &self.h,
+                    y: &self.y,
+                    logits,
+                    coefficients: &self.coefficients,
+                    n0,
+                    epsilon: params[block.start],
+                    strength: T::from_f64(self.objective.targeted),
+                };
+                let (value, d_epsilon) = targeted(&terms, &mut self.d_h, &mut self.d_logit);
+                loss += value;
+                grads[block.start] = d_epsilon;
+            }
+        }
+        let through_weights = self.weighs() && !self.known;
+        if through_weights {
+            self.g_logit.clear();
+            self.g_logit.resize(n, 0.0);
+            self.weigher.vjp(&self.g_w, &mut self.g_logit)?;
+            self.d_logit.iter_mut().zip(&self.g_logit).for_each(|(d, g)| *d += T::from_f64(*g));
+        }
+
+        // Back through the heads and the propensity net into the encoders' outputs.
+        let (z, d_z) = self.encoded.output_and_gradient();
+        d_z.fill(T::ZERO);
+        for (arm, rows) in [0..n0, n0..n].into_iter().enumerate() {
+            if rows.is_empty() {
+                grads[self.nets.heads[arm].range()].fill(T::ZERO);
+                continue;
+            }
+            let work = &mut self.answered[arm];
+            work.d_output().copy_from_slice(&self.d_h[rows.clone()]);
+            let input = Input::Dense(columns(z, width, rows.clone(), &self.spec.head_reads)?);
+            let d_in = columns_mut(d_z, width, rows, &self.spec.head_reads)?;
+            self.nets.heads[arm].backward(params, input, work, (Some(grads), Some((d_in, true))), parallelism)?;
+        }
+        if joint || through_weights {
+            if let (Some(net), Some(work), Some((_, reads))) =
+                (&self.nets.propensity, &mut self.judged, &self.spec.propensity)
+            {
+                work.d_output().copy_from_slice(&self.d_logit);
+                let input = Input::Dense(columns(z, width, 0..n, reads)?);
+                let d_in = columns_mut(d_z, width, 0..n, reads)?;
+                let own = if joint { Some(&mut *grads) } else { None };
+                net.backward(params, input, work, (own, Some((d_in, true))), parallelism)?;
+            }
+        }
+        if self.objective.balance_weight > 0.0 && self.objective.balance != Balance::None && n0 > 0 && n0 < n {
+            let stripe = Stripe { width: width.0, start: self.spec.balanced * width.1, k: width.1, n0 };
+            let strength = self.objective.balance_weight;
+            loss += self.balance.add((self.objective.balance, strength), (z, d_z), stripe, parallelism)?;
+        }
+        let input = self.rows.input(&sample.table)?;
+        self.nets.encoders.backward(params, input, &mut self.encoded, (Some(grads), None), parallelism)?;
+        Ok(loss)
+    }
+
+    fn gather(&mut self, report: Option<&WeightReport>) {
+        let Some(report) = report else { return };
+        let g = &mut self.gathered;
+        g.steps += 1.0;
+        g.largest = g.largest.max(report.max);
+        g.ess += report.ess / self.t.len().max(1) as f64;
+        g.capped += report.capped as f64;
+        for fit in report.fits.iter().flatten() {
+            g.fits += 1.0;
+            g.left += f64::from(u8::from(!fit.is_smoothed()));
+        }
+    }
+}
+
+impl<T: Real> Model<T> for RepNet<T> {
+    fn layout(&self) -> &Layout {
+        &self.nets.layout
+    }
+
+    fn moves(&self, phase: usize) -> Vec<Move> {
+        let nets = &self.nets;
+        let judge = || nets.propensity.as_ref().map_or_else(Vec::new, |net| nets.layout.moves(&net.range()));
+        if phase == PROPENSITY {
+            return judge();
+        }
+        let mut moves = nets.layout.moves(&nets.encoders.range());
+        if self.objective.joint > 0.0 || self.objective.targeted > 0.0 {
+            moves.extend(judge());
+        }
+        nets.heads.iter().for_each(|net| moves.extend(nets.layout.moves(&net.range())));
+        moves.extend(nets.epsilon.iter().map(|b| Move { range: b.range(), decays: false }));
+        moves
+    }
+
+    fn begin(&mut self, sample: &Sample<T>, batch: &Batch) -> Result<()> {
+        sample.table.gather(&batch.rows, &mut self.rows);
+        self.fresh = false;
+        (self.n0, self.key) = (batch.n0, batch.key);
+        let n = batch.rows.len() as f64;
+        self.t.clear();
+        self.y.clear();
+        self.coefficients.clear();
+        for (place, &i) in batch.rows.iter().enumerate() {
+            let arm = usize::from(place >= batch.n0);
+            self.t.push(arm as u8);
+            self.y.push(sample.y[i]);
+            let fixed = sample.fixed.as_ref().map_or(T::ONE, |w| w[i]);
+            self.coefficients.push(sample.weight[i] * fixed * T::from_f64(batch.share[arm] / n));
+        }
+        if let Some(known) = &sample.known_logit {
+            self.logits.clear();
+            self.logits.extend(batch.rows.iter().map(|&i| known[i]));
+        }
+        Ok(())
+    }
+
+    fn loss(
+        &mut self,
+        phase: usize,
+        sample: &Sample<T>,
+        at: (&[T], &mut [T]),
+        parallelism: Parallelism,
+    ) -> Result<f64> {
+        if phase == PROPENSITY {
+            self.propensity_loss(sample, at, parallelism).map_err(failed)
+        } else {
+            self.outcome_loss(sample, at, parallelism).map_err(failed)
+        }
+    }
+
+    fn validate(
+        &mut self,
+        _stage: usize,
+        sample: &Sample<T>,
+        rows: &[usize],
+        params: &[T],
+        parallelism: Parallelism,
+    ) -> Result<Scores> {
+        self.score(sample, rows, params, parallelism).map_err(failed)
+    }
+
+    fn gathered(&mut self) -> BTreeMap<String, f64> {
+        let g = std::mem::take(&mut self.gathered);
+        let mut values = BTreeMap::new();
+        if g.steps > 0.0 {
+            values.insert("weight_max".to_owned(), g.largest);
+            values.insert("ess_share".to_owned(), g.ess / g.steps);
+            values.insert("tail_fits".to_owned(), g.fits);
+            values.insert("tail_fits_left".to_owned(), g.left);
+            values.insert("weights_capped".to_owned(), g.capped);
+        }
+        values
+    }
+}

@@ -1,0 +1,171 @@
+//! From a configuration to concrete numbers: the named sets, the size of the data, and what was chosen on validation rows.
+
+use paretau_core::OutcomeKind;
+use paretau_kernels::weights::Weighting;
+
+use crate::config::{NetConfig, Network, Optimiser, Schedule, SettingsName};
+use crate::engine::Activation;
+use crate::loss::OutcomeLoss;
+use crate::model::repnet::{OUTCOME, PROPENSITY};
+use crate::model::{Objective, RepSpec};
+use crate::train::{PhaseRates, Plan, Stage};
+
+/// What validation rows decide.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Choice {
+    /// Share of hidden units dropped.
+    pub dropout: f64,
+    /// L2 strength.
+    pub l2: f64,
+    /// Tempering exponent.
+    pub gamma: f64,
+}
+
+/// The size of the job.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Size {
+    /// Training rows.
+    pub n: usize,
+    /// Feature columns.
+    pub d: usize,
+    /// Kind of outcome.
+    pub outcome: OutcomeKind,
+}
+
+/// Units of the nets.
+struct Widths {
+    encoder: Vec<usize>,
+    representation: usize,
+    propensity: Vec<usize>,
+    heads: Vec<usize>,
+}
+
+impl NetConfig {
+    fn widths(&self) -> Widths {
+        let (encoder, representation, propensity, heads) = match (self.settings, self.network) {
+            (SettingsName::Default, _) => (vec![64, 64], 32, vec![64, 64], vec![64, 64]),
+            (SettingsName::PaperSynthetic, Network::Disentangled | Network::TwoStep) => {
+                (vec![3, 3], 3, vec![3, 3], vec![100, 100])
+            }
+            (_, Network::Disentangled | Network::TwoStep) => (vec![100, 100], 100, vec![100, 100], vec![100, 100]),
+            _ => (vec![200, 200], 200, vec![], vec![100, 100]),
+        };
+        Widths {
+            encoder: self.encoder.clone().unwrap_or(encoder),
+            representation: self.representation.unwrap_or(representation),
+            propensity: self.propensity.clone().unwrap_or(propensity),
+            heads: self.heads.clone().unwrap_or(heads),
+        }
+    }
+
+    /// The nets.
+    pub fn spec(&self, size: Size, choice: Choice) -> RepSpec {
+        let widths = self.widths();
+        let (groups, propensity, head_reads, balanced) = match self.network {
+            Network::Disentangled => (3, Some((widths.propensity, 0..2)), 1..3, 2),
+            Network::TwoStep => (2, None, 0..2, 1),
+            Network::Dragon => (1, Some((vec![], 0..1)), 0..1, 0),
+            Network::Shared | Network::Ganite => (1, None, 0..1, 0),
+        };
+        let last = if groups == 1 { self.activation } else { Activation::Linear };
+        RepSpec {
+            d: size.d,
+            groups,
+            encoder: widths.encoder,
+            representation: widths.representation,
+            representation_activation: last,
+            propensity,
+            heads: widths.heads,
+            head_reads,
+            balanced,
+            activation: self.activation,
+            dropout: choice.dropout,
+        }
+    }
+
+    /// The losses.
+    pub fn objective(&self, size: Size, choice: Choice) -> Objective {
+        let paper = if self.is_paper() { 1.0 } else { 0.1 };
+        let loss = self.loss.unwrap_or(match size.outcome {
+            OutcomeKind::Continuous => OutcomeLoss::Squared,
+            OutcomeKind::Binary => OutcomeLoss::Logistic,
+        });
+        // Weights of two-step training are fixed beforehand and belong to the rows.
+        let weighting = if self.network == Network::TwoStep { Weighting::Uniform } else { self.weighting() };
+        Objective {
+            loss,
+            weighting,
+            pooling: self.pooling(),
+            gamma: choice.gamma,
+            balance: self.balance,
+            balance_weight: self.balance_weight.unwrap_or(paper),
+            joint: self.joint,
+            targeted: self.targeted,
+            independence: self.independence,
+        }
+    }
+
+    /// The training plan.
+    pub fn plan(&self, size: Size, choice: Choice) -> Plan {
+        let (batch, rate, propensity_rate) = match self.settings {
+            SettingsName::Default => (if size.n > 10_000 { 256 } else { 128 }, 2e-3, 2e-3),
+            SettingsName::PaperNews => (1000, 1e-5, 1e-5),
+            SettingsName::PaperAcic => (5000, 1e-5, 1e-5),
+            SettingsName::PaperSynthetic => (5000, 1e-4, 1e-3),
+        };
+        let batch = self.batch.unwrap_or(batch);
+        let schedule = self.schedule.unwrap_or(if self.is_paper() { Schedule::Blocks } else { Schedule::EachStep });
+        let per_epoch = size.n.div_ceil(batch).max(1) as u64;
+        // Three rounds of one block of each phase, as the paper's scripts do; the best weights still come back.
+        let rounds = 3 * 2 * self.block as u64 * per_epoch;
+        let default = if self.is_paper() { (rounds, rounds, rounds) } else { (4000, 1000, 500) };
+        let blocks = schedule == Schedule::Blocks;
+        let has_propensity = matches!(self.network, Network::Disentangled);
+        let stage = Stage {
+            name: "training",
+            phases: if has_propensity { vec![PROPENSITY, OUTCOME] } else { vec![OUTCOME] },
+            block: (blocks && has_propensity).then_some(self.block as u64),
+            max_steps: self.max_steps.map_or(default.0, |v| v as u64),
+            min_steps: self.min_steps.map_or(default.1, |v| v as u64),
+            patience: self.patience.map_or(default.2, |v| v as u64),
+            drops: if self.is_paper() { 0 } else { self.drops as u32 },
+            drop_factor: 0.3,
+            restore: true,
+        };
+        Plan {
+            stages: vec![stage],
+            rates: vec![
+                PhaseRates { rate: self.propensity_rate.unwrap_or(propensity_rate), l2: choice.l2 },
+                PhaseRates { rate: self.rate.unwrap_or(rate), l2: choice.l2 },
+            ],
+            batch,
+            clip: self.clip,
+            half_life: self.half_life,
+            sgd: self.optimiser == Optimiser::Sgd,
+            evaluate_every: 20,
+        }
+    }
+
+    /// What to try on validation rows: what the user fixed stays fixed.
+    pub fn candidates(&self, size: Size) -> Vec<Choice> {
+        let paper = self.is_paper();
+        let natural = 4.0 / size.n.max(1) as f64;
+        let dropouts = match (self.dropout, self.settings) {
+            (Some(value), _) => vec![value],
+            (None, SettingsName::Default) => vec![0.0, 0.1],
+            (None, SettingsName::PaperSynthetic) => vec![0.0],
+            (None, _) => vec![0.145],
+        };
+        let l2s = match self.l2 {
+            Some(value) => vec![value],
+            None if paper => vec![0.01],
+            None => vec![natural],
+        };
+        let gamma = self.gamma.unwrap_or(1.0);
+        let mut all = Vec::new();
+        for &dropout in &dropouts {
+            all.extend(l2s.iter().map(|&l2| Choice { dropout, l2, gamma }));
+        }
+        all
+    }
+}

@@ -1,0 +1,72 @@
+//! Which rows each member of an ensemble holds out: a window that moves round, so that five members with a fifth each hold out
+//! every row once.
+
+use paretau_core::{Design, Seed};
+
+/// Rows to learn from and rows to stop by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Parts {
+    pub(crate) train: Vec<usize>,
+    pub(crate) valid: Vec<usize>,
+}
+
+/// The parts of every member. Groups are never split; without groups, windows are cut within arms.
+pub(crate) fn windows(design: &Design, share: f64, members: usize, seed: Seed) -> Vec<Parts> {
+    let units: Vec<Vec<Vec<usize>>> = match design.groups() {
+        None => [0, 1].map(|arm| design.rows_of_arm(arm).into_iter().map(|i| vec![i]).collect()).to_vec(),
+        Some(groups) => {
+            let mut by_group = std::collections::BTreeMap::<u32, Vec<usize>>::new();
+            groups.iter().enumerate().for_each(|(i, g)| by_group.entry(*g).or_default().push(i));
+            vec![by_group.into_values().collect()]
+        }
+    };
+    let mut orders = units;
+    for (index, order) in orders.iter_mut().enumerate() {
+        seed.named("windows").indexed(index as u64).rng().shuffle(order);
+    }
+    (0..members).map(|member| window(&orders, share, member, design.n_rows())).collect()
+}
+
+fn window(orders: &[Vec<Vec<usize>>], share: f64, member: usize, n: usize) -> Parts {
+    let mut held = vec![false; n];
+    for order in orders {
+        let total = order.len();
+        if total < 2 || share <= 0.0 {
+            continue;
+        }
+        let length = ((total as f64 * share).round() as usize).clamp(1, total - 1);
+        // Rounded from the exact place, so that windows neither overlap nor leave gaps when they need not.
+        let start = (total as f64 * share * member as f64).round() as usize;
+        for place in start..start + length {
+            order[place % total].iter().for_each(|&i| held[i] = true);
+        }
+    }
+    let (valid, train) = (0..n).partition(|&i| held[i]);
+    Parts { train, valid }
+}
+
+#[cfg(test)]
+mod tests {
+    use paretau_core::{Dense, Features};
+
+    use super::*;
+
+    #[test]
+    fn five_fifths_hold_out_every_row_once() {
+        let n = 103;
+        let x = Features::Dense(Dense::new(n, 1, vec![0.0; n]).unwrap());
+        let t: Vec<u8> = (0..n).map(|i| u8::from(i % 3 == 0)).collect();
+        let design = Design::new(x, t, (0..n).map(|i| i as f64).collect()).unwrap();
+        let parts = windows(&design, 0.2, 5, Seed(1));
+        let mut seen = vec![0; n];
+        for part in &parts {
+            part.valid.iter().for_each(|&i| seen[i] += 1);
+            assert_eq!(part.train.len() + part.valid.len(), n);
+        }
+        assert!(seen.iter().filter(|&&s| s == 1).count() >= n - 4, "{seen:?}");
+        let groups: Vec<u32> = (0..n as u32).map(|i| i / 10).collect();
+        for part in windows(&design.grouped(groups.clone()).unwrap(), 0.2, 3, Seed(1)) {
+            assert!(part.valid.iter().all(|&i| part.train.iter().all(|&j| groups[i] != groups[j])));
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Whole losses against central differences in double precision: both phases, every weighting, every penalty.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod common;
+
+use common::{batch, objective, sample, spec};
+use paretau_kernels::parallel::Parallelism;
+use paretau_kernels::soft_pareto_options::SoftParetoOptions;
+use paretau_kernels::weights::{Pooling, Weighting};
+use paretau_neural::loss::{Balance, OutcomeLoss};
+use paretau_neural::model::repnet::{OUTCOME, PROPENSITY};
+use paretau_neural::model::{Model, Objective, RepNet, RepSpec};
+
+/// Largest gap between the gradient and central differences, over the gradient's own size.
+fn gap(spec: &RepSpec, objective: &Objective, phase: usize) -> f64 {
+    let sample = sample(60, spec.d, false);
+    let batch = batch(&sample);
+    let mut model = RepNet::<f64>::new(spec.clone(), objective.clone(), &sample, 60).unwrap();
+    let mut params = common::params(&model);
+    let mut grads = vec![0.0; params.len()];
+    let mut loss = |params: &[f64], grads: &mut [f64]| {
+        model.begin(&sample, &batch).unwrap();
+        model.loss(phase, &sample, (params, grads), Parallelism::None).unwrap()
+    };
+    assert!(loss(&params, &mut grads).is_finite());
+    let moves = {
+        let model = RepNet::<f64>::new(spec.clone(), objective.clone(), &sample, 60).unwrap();
+        model.moves(phase)
+    };
+    let mut idle = vec![0.0; params.len()];
+    let size = moves.iter().flat_map(|m| m.range.clone()).map(|i| grads[i].abs()).fold(0.0, f64::max);
+    let mut worst: f64 = 0.0;
+    for i in moves.iter().flat_map(|m| m.range.clone()) {
+        let keep = params[i];
+        let mut difference = |h: f64| {
+            params[i] = keep + h;
+            let up = loss(&params, &mut idle);
+            params[i] = keep - h;
+            let down = loss(&params, &mut idle);
+            params[i] = keep;
+            ((up - down) / (2.0 * h) - grads[i]).abs()
+        };
+        // Soft ranks are smooth in pieces: a step that crosses a seam is repeated with shorter ones.
+        let mut here = difference(1e-6);
+        for h in [1e-7, 3e-8] {
+            if here > 1e-6 * size {
+                here = here.min(difference(h));
+            }
+        }
+        worst = worst.max(here);
+    }
+    worst / size
+}
+
+fn check(name: &str, spec: &RepSpec, objective: &Objective, phase: usize) {
+    let gap = gap(spec, objective, phase);
+    assert!(gap < 1e-6, "{name}: relative gap {gap}");
+}
+
+#[test]
+fn propensity_phase() {
+    check("phase A", &spec(3), &objective(Weighting::Uniform), PROPENSITY);
+    let dropped = RepSpec { dropout: 0.2, ..spec(3) };
+    check("phase A with dropout", &dropped, &objective(Weighting::Uniform), PROPENSITY);
+}
+
+#[test]
+fn outcome_phase_with_every_weighting() {
+    let (lo, hi) = (0.3, 0.7);
+    let soft = SoftParetoOptions::default();
+    for weighting in [
+        Weighting::Uniform,
+        Weighting::InverseShare,
+        Weighting::Raw,
+        Weighting::Norm,
+        Weighting::Truncated { lo, hi },
+        Weighting::Ignored { lo, hi },
+        Weighting::HardPareto,
+        Weighting::SoftPareto(soft),
+        Weighting::SoftParetoNorm(soft),
+        Weighting::SoftParetoNorm(SoftParetoOptions::paper(0.1, 0.5)),
+    ] {
+        for gamma in [1.0, 0.5] {
+            let plain = Objective { gamma, balance: Balance::None, ..objective(weighting) };
+            check(&format!("{weighting:?} gamma {gamma}"), &spec(3), &plain, OUTCOME);
+        }
+    }
+    let per_arm = Objective { pooling: Pooling::PerArm, ..objective(Weighting::SoftParetoNorm(soft)) };
+    check("one tail an arm", &spec(3), &Objective { balance: Balance::None, ..per_arm }, OUTCOME);
+}
+
+#[test]
+fn outcome_phase_with_every_balance_penalty() {
+    let soft = Weighting::SoftParetoNorm(SoftParetoOptions::default());
+    for balance in [Balance::Linear, Balance::LinearDiscrepancy, Balance::Wasserstein] {
+        check(&format!("{balance:?}"), &spec(3), &Objective { balance, ..objective(soft) }, OUTCOME);
+    }
+}
+
+#[test]
+fn outcome_phase_with_dropout_and_other_losses() {
+    let soft = Weighting::SoftParetoNorm(SoftParetoOptions::default());
+    let dropped = RepSpec { dropout: 0.2, ..spec(3) };
+    check("dropout", &dropped, &Objective { balance: Balance::None, ..objective(soft) }, OUTCOME);
+    for loss in [OutcomeLoss::Logistic, OutcomeLoss::Absolute] {
+        check("loss", &spec(3), &Objective { loss, balance: Balance::None, ..objective(soft) }, OUTCOME);
+    }
+}
+
+#[test]
+fn joint_training_with_targeted_regularisation() {
+    let joint = Objective { joint: 0.7, targeted: 0.9, balance: Balance::None, ..objective(Weighting::Uniform) };
+    let mut dragon = spec(1);
+    dragon.propensity = Some((vec![], 0..1));
+    check("dragonnet", &dragon, &joint, OUTCOME);
+    let both = Objective { weighting: Weighting::Norm, ..joint };
+    check("joint and through the weights", &spec(3), &both, OUTCOME);
+}
+
+#[test]
+fn outcome_gradients_reach_instruments_and_confounders_through_the_weights() {
+    let sample = sample(60, 4, false);
+    let batch = batch(&sample);
+    let run = |weighting: Weighting| {
+        let plain = Objective { balance: Balance::None, ..objective(weighting) };
+        let mut model = RepNet::<f64>::new(spec(3), plain, &sample, 60).unwrap();
+        let params = common::params(&model);
+        let mut grads = vec![0.0; params.len()];
+        model.begin(&sample, &batch).unwrap();
+        model.loss(OUTCOME, &sample, (&params, &mut grads), Parallelism::None).unwrap();
+        let first = model.nets().encoders.first_weights();
+        let units = first.cols / 3;
+        // The first layer's gradient, encoder by encoder.
+        [0, 1, 2].map(|g| -> Vec<f64> {
+            grads[first.range()].chunks(first.cols).flat_map(|row| row[g * units..(g + 1) * units].to_vec()).collect()
+        })
+    };
+    let size = |v: &[f64]| v.iter().map(|g| g * g).sum::<f64>().sqrt();
+    let soft = run(Weighting::SoftParetoNorm(SoftParetoOptions::default()));
+    let uniform = run(Weighting::Uniform);
+    // Γ is read by the propensity net only: without weights it gets nothing, with them it does.
+    assert_eq!(size(&uniform[0]), 0.0);
+    assert!(size(&soft[0]) > 0.01 * size(&soft[1]), "{soft:?}");
+    let moved: Vec<f64> = soft[1].iter().zip(&uniform[1]).map(|(a, b)| a - b).collect();
+    assert!(size(&moved) > 0.01 * size(&uniform[1]), "{soft:?} {uniform:?}");
+}
