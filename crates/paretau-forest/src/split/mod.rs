@@ -11,7 +11,7 @@ mod variance;
 
 pub(crate) use arms::ArmsRule;
 pub(crate) use exact::{Balance, Exact, Heterogeneity};
-pub(crate) use treatment::Treatment;
+pub(crate) use treatment::{MAX_ROWS, Treatment};
 pub(crate) use variance::Variance;
 
 /// The gain of a split that is not allowed or no better than what is known.
