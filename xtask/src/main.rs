@@ -1,2 +1,50 @@
-//! Developer commands: test, gen, layers, golden, bench
-fn main() {}
+//! Developer commands: `cargo xtask <verb>`.
+//!
+//! One file a verb. Each does its own set-up, so that a fresh clone with Rust and Python needs nothing else.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod bench;
+mod browser;
+mod generate;
+mod golden;
+mod layers;
+mod shell;
+mod suite;
+mod venv;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask <verb>
+
+  test             everything that must hold before a change lands (what CI runs)
+  gen [--check]    make the generated files from the registry, or check that they are fresh
+  layers           check that crates depend on lower layers only
+  golden [--check] make the golden files with the reference libraries, or compare with them
+  bench [NAME]     time paretau beside its peers in one run and print ratios
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let done = match args.as_slice() {
+        ["test"] => suite::run(),
+        ["gen"] => generate::run(false),
+        ["gen", "--check"] => generate::run(true),
+        ["layers"] => layers::run(),
+        ["golden"] => golden::run(false),
+        ["golden", "--check"] => golden::run(true),
+        ["bench", names @ ..] => bench::run(names),
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,2 +1,20 @@
-//! The command line of paretau
-fn main() {}
+//! The `paretau` command: arguments in, results on stdout, progress and words on stderr.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod args;
+mod commands;
+mod exit;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    let cli = args::Cli::parse();
+    match commands::run(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => exit::report(&error, cli.common.json),
+    }
+}

@@ -132,6 +132,8 @@ impl Error {
     /// The kind of failure, for exit codes and exception classes.
     pub fn kind(&self) -> ErrorKind {
         match self {
+            // A column that is not in the file is a matter of the data; any other name one of the call.
+            Self::UnknownName { what: "column", .. } => ErrorKind::Data,
             Self::UnknownName { .. } | Self::BadParameter { .. } | Self::Unsupported { .. } => ErrorKind::Usage,
             Self::LengthMismatch { .. }
             | Self::NonFinite { .. }

@@ -122,6 +122,20 @@ impl Csr {
         let range = self.indptr[i]..self.indptr[i + 1];
         (&self.indices[range.clone()], &self.values[range])
     }
+
+    /// The given rows, in the given order (repeats allowed).
+    #[must_use]
+    pub fn select(&self, rows: &[usize]) -> Self {
+        let mut out =
+            Self { n_rows: rows.len(), n_cols: self.n_cols, indptr: vec![0], indices: vec![], values: vec![] };
+        for &i in rows {
+            let (indices, values) = self.row(i);
+            out.indices.extend_from_slice(indices);
+            out.values.extend_from_slice(values);
+            out.indptr.push(out.indices.len());
+        }
+        out
+    }
 }
 
 /// Features of all rows.
@@ -159,17 +173,7 @@ impl Features {
                 rows.iter().for_each(|&i| values.extend_from_slice(m.row(i)));
                 Self::Dense(Dense { n_rows: rows.len(), n_cols: m.n_cols, values })
             }
-            Self::Sparse(m) => {
-                let mut out =
-                    Csr { n_rows: rows.len(), n_cols: m.n_cols, indptr: vec![0], indices: vec![], values: vec![] };
-                for &i in rows {
-                    let (indices, values) = m.row(i);
-                    out.indices.extend_from_slice(indices);
-                    out.values.extend_from_slice(values);
-                    out.indptr.push(out.indices.len());
-                }
-                Self::Sparse(out)
-            }
+            Self::Sparse(m) => Self::Sparse(m.select(rows)),
         }
     }
 

@@ -10,7 +10,6 @@ use crate::{Error, Result};
 
 /// A typed array with a shape.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Tensor {
     /// 64-bit floats.
     F64(Vec<usize>, Vec<f64>),

@@ -1,1 +1,23 @@
-//! Readers from files to tables and from tables to designs; simulators
+//! From files to tables, from tables to designs, and simulators that make both.
+//!
+//! The way through: [`read`] (or [`BatchReader`], in constant memory) gives a [`Table`] of named columns;
+//! [`assign`] gives its columns their roles and takes the truth out; an [`Encoder`], fitted on training
+//! rows only and stored with the model, turns feature columns into the matrix that a learner can take.
+//! [`TableWriter`] writes results. [`SIMULATORS`] lists the processes with a known truth.
+
+mod calendar;
+mod encoder;
+mod interner;
+mod join;
+mod read;
+mod roles;
+pub mod simulate;
+mod table;
+mod write;
+
+pub use encoder::{Encoder, EncoderPolicy, TransformReport};
+pub use read::{BatchReader, Format, ReadOptions, read};
+pub use roles::{Assigned, RoleSpec, assign, parse_list};
+pub use simulate::{SIMULATORS, Simulated, Simulator, simulator};
+pub use table::{ColumnData, Field, Kind, Source, SparseBlock, Table, TableColumn, Text};
+pub use write::{TableWriter, write_atomically, write_table};

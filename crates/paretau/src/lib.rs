@@ -1,1 +1,30 @@
-//! Heterogeneous treatment effects with Pareto-smoothed weights: the registry, model files, experiments
+//! paretau: heterogeneous treatment effects with Pareto-smoothed weights.
+//!
+//! This crate is the front door: the [`registry`] of estimators, [`fit`](fit()) from a table to a [`Model`], the model file,
+//! and the names of the lower crates that a caller needs.
+
+mod about;
+mod describe;
+mod evaluate;
+pub mod experiment;
+mod fit;
+mod model;
+pub mod model_file;
+mod overlap;
+mod overlap_report;
+pub mod registry;
+mod threads;
+
+pub use about::{About, Averages, Estimate};
+pub use describe::describe;
+pub use evaluate::{evaluate, nuisances};
+pub use fit::{FitOptions, fit};
+pub use model::{Model, Predictions};
+pub use overlap::{Overlap, RowWeights};
+pub use overlap_report::{ArmOverlap, OverlapReport};
+pub use paretau_core::*;
+pub use paretau_data as data;
+pub use paretau_eval as eval;
+pub use paretau_kernels as kernels;
+pub use registry::{DEFAULT_ESTIMATOR, TOOLBOX, find};
+pub use threads::with_threads;

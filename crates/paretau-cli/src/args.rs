@@ -1,0 +1,237 @@
+//! The command line's grammar. Help, man page and completions are all made from these types.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Who does a treatment work for, by how much, and how far can the answer be trusted?
+#[derive(Debug, Parser)]
+#[command(name = "paretau", version, max_term_width = 100, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    /// Threads to use [default: all]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), display_order = 900)]
+    pub(crate) threads: Option<u16>,
+    /// Seed of all randomness
+    #[arg(long, global = true, value_name = "N", default_value_t = 0, display_order = 901)]
+    pub(crate) seed: u64,
+    /// Print one JSON document on stdout
+    #[arg(long, global = true, display_order = 902)]
+    pub(crate) json: bool,
+    /// No progress and no notes on stderr
+    #[arg(long, global = true, display_order = 903)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Do the whole job once on made-up data: simulate, fit, compare, write model and effects
+    Demo(DemoArgs),
+    /// List estimators, metrics, simulators or plans
+    List(ListArgs),
+    /// Describe an estimator: what it is, its parameters with defaults and ranges
+    Describe(DescribeArgs),
+    /// Make a seeded data set whose true effects are known
+    Simulate(SimulateArgs),
+    /// Fit one estimator and write one model file
+    Fit(FitArgs),
+    /// Predict each row's effect with a fitted model
+    Effect(EffectArgs),
+    /// Score a fitted model on data, with or without the truth
+    Evaluate(EvaluateArgs),
+    /// Run an experiment plan; resumable, nothing is done twice
+    Run(RunArgs),
+    /// Print completions for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page
+    Man,
+}
+
+/// Where the data are and what their columns mean.
+#[derive(Debug, Args)]
+pub(crate) struct DataArgs {
+    /// Data file: .csv[.gz], .tsv, .parquet, .arrow, .feather, .npz, .svm, a News pair, or - for CSV on stdin
+    #[arg(value_name = "DATA")]
+    pub(crate) data: PathBuf,
+    #[command(flatten)]
+    pub(crate) roles: RoleArgs,
+}
+
+/// What columns mean.
+#[derive(Debug, Args)]
+pub(crate) struct RoleArgs {
+    /// Treatment column
+    #[arg(long, value_name = "COL", help_heading = "Columns")]
+    pub(crate) treatment: Option<String>,
+    /// Outcome column
+    #[arg(long, value_name = "COL", help_heading = "Columns")]
+    pub(crate) outcome: Option<String>,
+    /// Feature columns, e.g. 'a,b,x_*' [default: all others]
+    #[arg(long, value_name = "COLS", value_delimiter = ',', help_heading = "Columns")]
+    pub(crate) features: Vec<String>,
+    /// Columns to leave alone
+    #[arg(long, value_name = "COLS", value_delimiter = ',', help_heading = "Columns")]
+    pub(crate) ignore: Vec<String>,
+    /// Column that names the rows; carried through, never a feature
+    #[arg(long, value_name = "COL", help_heading = "Columns")]
+    pub(crate) id: Option<String>,
+    /// Column of row weights
+    #[arg(long, value_name = "COL", help_heading = "Columns")]
+    pub(crate) weight: Option<String>,
+    /// Column of propensities known from the study's design
+    #[arg(long, value_name = "COL", help_heading = "Columns")]
+    pub(crate) propensity: Option<String>,
+    /// Column of groups (clusters) that must stay together
+    #[arg(long, value_name = "COL", help_heading = "Columns")]
+    pub(crate) group: Option<String>,
+    /// True expected outcomes without and with treatment, for scoring only
+    #[arg(long, value_name = "MU0,MU1", value_delimiter = ',', num_args = 1, help_heading = "Columns")]
+    pub(crate) truth: Vec<String>,
+    /// Value of the treatment column that means treated, when it is not 0/1
+    #[arg(long, value_name = "V", help_heading = "Columns")]
+    pub(crate) treated_value: Option<String>,
+    /// Value that means control [default: the only other value]
+    #[arg(long, value_name = "C", help_heading = "Columns")]
+    pub(crate) control_value: Option<String>,
+    /// The file has no header line; columns are called column1, column2, …
+    #[arg(long, help_heading = "Columns")]
+    pub(crate) no_header: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Folder for the data, the model and the effects
+    #[arg(long, value_name = "DIR", default_value = "paretau-demo")]
+    pub(crate) out: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Listed {
+    Estimators,
+    Metrics,
+    Simulators,
+    Plans,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// What to list
+    #[arg(value_enum)]
+    pub(crate) what: Listed,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DescribeArgs {
+    /// Estimator name or alias
+    #[arg(required_unless_present = "all")]
+    pub(crate) name: Option<String>,
+    /// Describe every estimator
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) all: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SimulateArgs {
+    /// Process, see `paretau list simulators`
+    pub(crate) process: String,
+    /// Rows
+    #[arg(long)]
+    pub(crate) n: Option<usize>,
+    /// Features
+    #[arg(long)]
+    pub(crate) d: Option<usize>,
+    /// Standard deviation of the outcome's noise
+    #[arg(long)]
+    pub(crate) noise: Option<f64>,
+    /// Another parameter of the process; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Output file (.csv, .csv.gz, .parquet, .arrow), or - for CSV on stdout
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EstimatorArgs {
+    /// Estimator, see `paretau list estimators`
+    #[arg(long, short, value_name = "NAME", default_value = paretau::DEFAULT_ESTIMATOR)]
+    pub(crate) estimator: String,
+    /// A parameter, see `paretau describe NAME`; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// TOML file with parameters; --set wins over it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Share of rows that estimators with early stopping hold out
+    #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
+    pub(crate) valid: f64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FitArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    #[command(flatten)]
+    pub(crate) estimator: EstimatorArgs,
+    /// Model file to write
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EffectArgs {
+    /// Model file
+    pub(crate) model: PathBuf,
+    /// Data file, as for `fit`; the treatment column is optional here
+    pub(crate) data: PathBuf,
+    /// Add columns lo and hi that hold the true effect with this probability
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) interval: Option<f64>,
+    /// Column that names the rows [default: the one of the fit]
+    #[arg(long, value_name = "COL")]
+    pub(crate) id: Option<String>,
+    /// The file has no header line
+    #[arg(long)]
+    pub(crate) no_header: bool,
+    /// Output file (.csv, .csv.gz, .parquet, .arrow), or - for CSV on stdout
+    #[arg(long, value_name = "FILE", default_value = "-")]
+    pub(crate) out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EvaluateArgs {
+    /// Model file
+    pub(crate) model: PathBuf,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Built-in plan (see `paretau list plans`) or a .toml file
+    pub(crate) plan: String,
+    /// Folder for records, tables and figures
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Go on in a folder that already has records
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Do only the i-th of n parts
+    #[arg(long, value_name = "I/N")]
+    pub(crate) shard: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}

@@ -1,0 +1,95 @@
+//! From data arguments to a table and the columns' roles.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use paretau::data::{Field, Kind, ReadOptions, RoleSpec, Table, read};
+use paretau::{Error, Params};
+
+use crate::args::{DataArgs, EstimatorArgs, RoleArgs};
+
+/// How the arguments say to read the file. Identifiers are read as text, so that `007` stays `007`.
+pub(crate) fn read_options(no_header: bool, id: Option<&str>) -> ReadOptions {
+    let options = ReadOptions { header: !no_header, ..ReadOptions::default() };
+    match id {
+        Some(id) => options.with_field(Field::new(id, Kind::Text)),
+        None => options,
+    }
+}
+
+/// Reads the whole file.
+pub(crate) fn table(args: &DataArgs) -> Result<Table> {
+    Ok(read(&args.data, &read_options(args.roles.no_header, args.roles.id.as_deref()))?)
+}
+
+/// The roles that the arguments give; those not given are taken from `known`, a model's.
+pub(crate) fn roles(args: &RoleArgs, known: Option<&RoleSpec>) -> Result<RoleSpec> {
+    let known = known.cloned().unwrap_or_default();
+    let required = |given: &Option<String>, known: String, flag: &'static str| match given {
+        Some(name) => Ok(name.clone()),
+        None if !known.is_empty() => Ok(known),
+        None => Err(wrong(flag, "nothing", "the name of a column")),
+    };
+    let truth = match args.truth.as_slice() {
+        [] => known.truth,
+        [mu0, mu1] => Some((mu0.clone(), mu1.clone())),
+        other => return Err(wrong("truth", &other.join(","), "two columns, MU0,MU1").into()),
+    };
+    Ok(RoleSpec {
+        treatment: required(&args.treatment, known.treatment, "treatment")?,
+        outcome: required(&args.outcome, known.outcome, "outcome")?,
+        features: if args.features.is_empty() { known.features } else { Some(args.features.clone()) },
+        ignore: if args.ignore.is_empty() { known.ignore } else { args.ignore.clone() },
+        id: args.id.clone().or(known.id),
+        weight: args.weight.clone().or(known.weight),
+        truth,
+        treated_value: args.treated_value.clone().or(known.treated_value),
+        control_value: args.control_value.clone().or(known.control_value),
+        propensity: args.propensity.clone().or(known.propensity),
+        group: args.group.clone().or(known.group),
+    })
+}
+
+/// Parameters from the configuration file and `--set`, the latter winning.
+pub(crate) fn params(args: &EstimatorArgs) -> Result<Params> {
+    let mut params = match &args.config {
+        Some(path) => config_file(path)?,
+        None => Params::none(),
+    };
+    for (key, value) in pairs(&args.set)? {
+        params = params.with(key, value);
+    }
+    Ok(params)
+}
+
+/// The keys and values of `--set KEY=VALUE` arguments.
+pub(crate) fn pairs(set: &[String]) -> Result<Vec<(&str, &str)>> {
+    set.iter()
+        .map(|pair| match pair.split_once('=') {
+            Some((key, value)) => Ok((key.trim(), value.trim())),
+            None => Err(wrong("set", pair, "KEY=VALUE").into()),
+        })
+        .collect()
+}
+
+fn config_file(path: &Path) -> Result<Params> {
+    let text = std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.to_path_buf(), source })?;
+    let table: toml::Table = text.parse().map_err(|e: toml::de::Error| Error::File {
+        path: path.to_path_buf(),
+        column: None,
+        row: e.span().map(|span| 1 + text[..span.start].matches('\n').count() as u64),
+        message: format!("is not valid TOML: {}", e.message()),
+    })?;
+    let json = serde_json::to_value(table).with_context(|| path.display().to_string())?;
+    Ok(serde_json::from_value(json)?)
+}
+
+/// A value of a flag that will not do.
+pub(crate) fn wrong(flag: &str, value: &str, expected: &str) -> Error {
+    Error::BadParameter {
+        owner: "the command line".into(),
+        name: format!("--{flag}"),
+        value: value.to_owned(),
+        expected: expected.to_owned(),
+    }
+}

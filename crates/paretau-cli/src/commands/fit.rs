@@ -1,0 +1,63 @@
+//! `paretau fit`: one estimator, one model file.
+
+use anyhow::Result;
+use paretau::{FitOptions, Model, Seed};
+use serde_json::{Value, json};
+
+use crate::args::{Common, FitArgs};
+use crate::progress::Progress;
+use crate::{commands::data, output};
+
+pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
+    let valid = args.estimator.valid;
+    if !(valid > 0.0 && valid < 0.9) {
+        return Err(data::wrong("valid", &valid.to_string(), "a share above 0 and below 0.9").into());
+    }
+    let progress = Progress::new(common.quiet);
+    let options = FitOptions {
+        params: data::params(&args.estimator)?,
+        seed: Seed(common.seed),
+        valid_share: valid,
+        observer: &progress,
+        ..FitOptions::new(&args.estimator.estimator)
+    };
+    // A wrong name should not have to wait for the data to be read.
+    paretau::find(options.estimator)?.resolved(&options.params)?;
+    let roles = data::roles(&args.data.roles, None)?;
+    let model = paretau::fit(data::table(&args.data)?, &roles, &options)?;
+    model.save(&args.out)?;
+    drop(progress);
+    if common.json {
+        let mut document = summary(&model);
+        document["out"] = json!(args.out);
+        return output::json(&document);
+    }
+    output::text(&format!("{}\nmodel in {}", in_words(&model), args.out.display()))
+}
+
+/// The facts of a fit as JSON.
+pub(crate) fn summary(model: &Model) -> Value {
+    serde_json::to_value(model.about()).unwrap_or(Value::Null)
+}
+
+/// The facts of a fit in a few lines.
+pub(crate) fn in_words(model: &Model) -> String {
+    let about = model.about();
+    let ate = &about.averages.ate;
+    let mut lines = vec![
+        format!(
+            "{}: {} rows ({} treated), {} features after encoding",
+            about.estimator, about.n_rows, about.n_treated, about.n_features
+        ),
+        format!(
+            "average effect of `{}` on `{}`: {} (95 % interval {} to {})",
+            about.roles.treatment,
+            about.roles.outcome,
+            output::number(ate.value),
+            output::number(ate.lo),
+            output::number(ate.hi)
+        ),
+    ];
+    lines.extend(about.overlap.in_words());
+    lines.join("\n")
+}

@@ -1,0 +1,48 @@
+//! `paretau list`: what there is, from the one list of each kind.
+
+use anyhow::Result;
+use paretau::registry::ESTIMATORS;
+use serde_json::{Value, json};
+
+use crate::args::{Common, ListArgs, Listed};
+use crate::output;
+
+pub(crate) fn run(args: &ListArgs, common: &Common) -> Result<()> {
+    let rows: Vec<Value> = match args.what {
+        Listed::Estimators => ESTIMATORS
+            .iter()
+            .map(|entry| {
+                let info = entry.info();
+                json!({ "name": info.name, "family": info.family, "class": info.class, "summary": info.summary })
+            })
+            .collect(),
+        Listed::Metrics => paretau::eval::METRICS
+            .iter()
+            .map(|m| json!({ "name": m.name, "better": m.better, "needs": m.needs, "summary": m.summary }))
+            .collect(),
+        Listed::Simulators => paretau::data::simulate::SIMULATORS
+            .iter()
+            .map(|s| json!({ "name": s.name, "summary": s.summary }))
+            .collect(),
+        Listed::Plans => paretau::experiment::PLANS
+            .iter()
+            .map(|plan| json!({ "name": plan.name, "summary": plan.summary }))
+            .collect(),
+    };
+    if common.json {
+        return output::json(&Value::from(rows));
+    }
+    let Some(first) = rows.first().and_then(Value::as_object) else { return Ok(()) };
+    // `name` first and `summary` last; what stands between differs from list to list.
+    let mut header: Vec<&str> = first.keys().map(String::as_str).collect();
+    header.sort_by_key(|key| match *key {
+        "name" => 0,
+        "summary" => 2,
+        _ => 1,
+    });
+    let cells: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| header.iter().map(|key| row[*key].as_str().unwrap_or_default().to_owned()).collect())
+        .collect();
+    output::text(&output::table(&header, &cells))
+}

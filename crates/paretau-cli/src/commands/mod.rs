@@ -1,0 +1,41 @@
+//! One file a command. Each turns its arguments into calls of the library and its results into output.
+
+mod completions;
+mod data;
+mod demo;
+mod describe;
+mod effect;
+mod evaluate;
+mod fit;
+mod list;
+mod run;
+mod simulate;
+
+use anyhow::Result;
+
+use crate::args::{Cli, Command};
+
+/// Runs the command in a pool of the wanted number of threads.
+pub(crate) fn run(cli: &Cli) -> Result<()> {
+    let threads = cli.common.threads.map(usize::from);
+    let common = &cli.common;
+    let mut failure = None;
+    let outcome = paretau::with_threads(threads, || {
+        let done = match &cli.command {
+            Command::Demo(args) => demo::run(args, common),
+            Command::List(args) => list::run(args, common),
+            Command::Describe(args) => describe::run(args, common),
+            Command::Simulate(args) => simulate::run(args, common),
+            Command::Fit(args) => fit::run(args, common),
+            Command::Effect(args) => effect::run(args, common),
+            Command::Evaluate(args) => evaluate::run(args, common),
+            Command::Run(args) => run::run(args, common),
+            Command::Completions(args) => completions::shell(args),
+            Command::Man => completions::manual(),
+        };
+        failure = done.err();
+        Ok(())
+    });
+    outcome?;
+    failure.map_or(Ok(()), Err)
+}

@@ -1,0 +1,39 @@
+//! `paretau run`: an experiment plan, resumable at any moment.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use paretau::experiment::{Plan, RunOptions, Shard, run as run_plan};
+use serde_json::json;
+
+use crate::args::{Common, RunArgs};
+use crate::output;
+use crate::progress::Progress;
+
+pub(crate) fn run(args: &RunArgs, common: &Common) -> Result<()> {
+    let plan = Plan::open(&args.plan)?;
+    let shard = args.shard.as_deref().map_or(Ok(Shard::WHOLE), str::parse)?;
+    let progress = Progress::new(common.quiet);
+    let data_folder = std::env::var_os("PARETAU_DATA").map_or_else(|| PathBuf::from("."), PathBuf::from);
+    let report = run_plan(
+        &plan,
+        &RunOptions { folder: &args.out, resume: args.resume, shard, data_folder: &data_folder, observer: &progress },
+    )?;
+    drop(progress);
+    if common.json {
+        return output::json(&json!({
+            "plan": plan.name, "cells": report.cells, "done": report.done, "kept": report.kept,
+            "failed": report.failed, "out": args.out,
+        }));
+    }
+    let table = args.out.join("table.md");
+    let text = std::fs::read_to_string(&table)?;
+    output::text(&format!(
+        "{text}\n{} cells, {} done now, {} from before, {} failed; tables and records in {}",
+        report.cells,
+        report.done,
+        report.kept,
+        report.failed,
+        args.out.display()
+    ))
+}

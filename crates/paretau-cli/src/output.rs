@@ -1,0 +1,79 @@
+//! Results on stdout: a JSON document, or lines and tables for people.
+
+use std::io::Write as _;
+
+use anyhow::Result;
+use serde_json::Value;
+
+/// Prints one JSON document.
+pub(crate) fn json(value: &Value) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    serde_json::to_writer_pretty(&mut out, value)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// Prints lines.
+pub(crate) fn text(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}", text.trim_end())?;
+    Ok(())
+}
+
+/// A table with aligned columns; numbers to the right.
+pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    let width =
+        |j: usize| rows.iter().map(|r| r[j].chars().count()).chain([header[j].chars().count()]).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..header.len()).map(width).collect();
+    let numeric: Vec<bool> = (0..header.len())
+        .map(|j| {
+            rows.iter().all(|r| r[j].is_empty() || r[j].starts_with(|c: char| c.is_ascii_digit() || "+-−".contains(c)))
+        })
+        .collect();
+    let line = |cells: &[String]| -> String {
+        let padded: Vec<String> = cells
+            .iter()
+            .enumerate()
+            .map(|(j, cell)| {
+                let gap = " ".repeat(widths[j].saturating_sub(cell.chars().count()));
+                if numeric[j] { format!("{gap}{cell}") } else { format!("{cell}{gap}") }
+            })
+            .collect();
+        padded.join("  ").trim_end().to_owned()
+    };
+    let head = line(&header.iter().map(|h| (*h).to_owned()).collect::<Vec<_>>());
+    let rule = widths.iter().map(|w| "-".repeat(*w)).collect::<Vec<_>>().join("  ");
+    [head, rule].into_iter().chain(rows.iter().map(|r| line(r))).collect::<Vec<_>>().join("\n")
+}
+
+/// A number with four significant digits, in plain notation where that is readable.
+pub(crate) fn number(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 {
+        "0".to_owned()
+    } else if !(1e-4..1e7).contains(&size) {
+        format!("{value:.3e}")
+    } else {
+        let digits = (3 - size.log10().floor() as i32).clamp(0, 7) as usize;
+        format!("{value:.digits$}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_four_digits() {
+        assert_eq!(
+            [0.0, 1.0, 0.012345, 12345.6, -3.14159, 1e-9].map(number),
+            ["0", "1.000", "0.01235", "12346", "-3.142", "1.000e-9"]
+        );
+    }
+
+    #[test]
+    fn columns_line_up() {
+        let shown = table(&["name", "n"], &[vec!["a".into(), "1".into()], vec!["long".into(), "20".into()]]);
+        assert_eq!(shown, "name   n\n----  --\na      1\nlong  20");
+    }
+}

@@ -1,0 +1,137 @@
+//! Learning an encoder: an encoding for each column, then dropping outputs that say nothing new.
+
+use std::collections::HashSet;
+
+use paretau_core::{Column, Result};
+
+use super::encoding::Encoding;
+use super::{Encoder, EncoderPolicy, Input, SparseInput};
+use crate::table::{ColumnData, Table, TableColumn, Text};
+
+pub(super) fn fit(table: &Table, policy: &EncoderPolicy, rows: &[usize]) -> Result<Encoder> {
+    let mut encoder = Encoder { inputs: vec![], sparse: None, columns: vec![], notes: vec![] };
+    let (mut constant, mut copies) = (vec![], vec![]);
+    let mut seen = HashSet::new();
+    for column in table.columns() {
+        let encoding = match &column.data {
+            ColumnData::Number(values) => Encoding::of_numbers(rows.iter().map(|&i| values[i]), policy),
+            ColumnData::Text(text) => Encoding::of_text(text, rows, policy),
+        };
+        describe(&encoding, column, rows.len(), &mut encoder.notes);
+        let outputs = encoding.columns(&column.name);
+        let places = (fingerprints(&encoding, column, rows, outputs.len()).into_iter().zip(outputs))
+            .map(|(print, output)| match print {
+                None => {
+                    constant.push(output.name);
+                    None
+                }
+                Some(print) if !seen.insert(print) => {
+                    copies.push(output.name);
+                    None
+                }
+                Some(_) => {
+                    encoder.columns.push(unique(output, &encoder.columns));
+                    Some(encoder.columns.len() - 1)
+                }
+            })
+            .collect::<Vec<_>>();
+        if places.iter().any(Option::is_some) {
+            encoder.inputs.push(Input { name: column.name.clone(), kind: column.kind(), encoding, places });
+        }
+    }
+    for (dropped, why) in [(constant, "the same in every training row"), (copies, "a copy of an earlier column")] {
+        if !dropped.is_empty() {
+            let shown: Vec<&str> = dropped.iter().take(10).map(String::as_str).collect();
+            let more = if dropped.len() > 10 { format!(" and {} more", dropped.len() - 10) } else { String::new() };
+            encoder.notes.push(format!("dropped as {why}: {}{more}", shown.join(", ")));
+        }
+    }
+    if let Some(block) = table.sparse() {
+        encoder.sparse = Some(SparseInput { names: block.names.clone(), keep_sparse: policy.sparse });
+        for name in &block.names {
+            let column = Column { name: name.clone(), kind: paretau_core::ColumnKind::Numeric };
+            encoder.columns.push(unique(column, &[]));
+        }
+    }
+    if encoder.columns.is_empty() {
+        return Err(table.error(
+            None,
+            None,
+            "no feature says anything: all are the same in every training row; name others with --features",
+        ));
+    }
+    Ok(encoder)
+}
+
+/// Notes for the analyst about categories that lose something.
+fn describe(encoding: &Encoding, column: &TableColumn, n: usize, notes: &mut Vec<String>) {
+    let ColumnData::Text(text) = &column.data else { return };
+    let name = &column.name;
+    match encoding {
+        Encoding::Frequency { shares, .. } => notes.push(format!(
+            "`{name}` has {} levels and is coded by how frequent the level is ({} levels kept)",
+            text.levels.len(),
+            shares.len()
+        )),
+        Encoding::OneHot { levels, .. } | Encoding::Codes { levels, .. } if levels.is_empty() && n > 0 => {
+            notes.push(format!("`{name}` has hardly a text twice, as an identifier or free text; it is of no use"));
+        }
+        Encoding::OneHot { levels, other: true, .. } | Encoding::Codes { levels, other: true, .. } => notes.push(
+            format!("`{name}`: {} rare levels are pooled into one", text.levels.len().saturating_sub(levels.len())),
+        ),
+        _ => {}
+    }
+}
+
+/// A hash of each output over the training rows, `None` for a constant one.
+fn fingerprints(encoding: &Encoding, column: &TableColumn, rows: &[usize], k: usize) -> Vec<Option<[u64; 2]>> {
+    let mut out = vec![0.0; k];
+    let mut first = vec![0_u64; k];
+    let mut varies = vec![false; k];
+    // Two independent 64-bit hashes: an accidental match of unequal columns will not happen.
+    let mut hashes = vec![[0x9e37_79b9_7f4a_7c15_u64, 0xc2b2_ae3d_27d4_eb4f]; k];
+    let per_level = match &column.data {
+        ColumnData::Text(text) => {
+            let mut table = vec![0.0; (text.levels.len() + 1) * k];
+            for (at, level) in text.levels.iter().map(|l| Some(l.as_str())).chain([None]).enumerate() {
+                encoding.text(level, &mut table[at * k..(at + 1) * k]);
+            }
+            table
+        }
+        ColumnData::Number(_) => vec![],
+    };
+    for (step, &i) in rows.iter().enumerate() {
+        match &column.data {
+            ColumnData::Number(values) => {
+                encoding.number(values[i], &mut out);
+            }
+            ColumnData::Text(Text { levels, codes }) => {
+                let at = (codes[i] as usize).min(levels.len());
+                out.copy_from_slice(&per_level[at * k..(at + 1) * k]);
+            }
+        }
+        for (j, value) in out.iter().enumerate() {
+            // One bit pattern for both zeros and one for every NaN.
+            let bits = if value.is_nan() { f64::NAN.to_bits() } else { (value + 0.0).to_bits() };
+            if step == 0 {
+                first[j] = bits;
+            }
+            varies[j] |= bits != first[j];
+            let [a, b] = &mut hashes[j];
+            *a = (*a ^ bits).wrapping_mul(0x9fb2_1c65_1e98_df25).rotate_left(29);
+            *b = (b.rotate_left(17) ^ bits).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        }
+    }
+    hashes.into_iter().zip(varies).map(|(hash, varies)| varies.then_some(hash)).collect()
+}
+
+/// The column under a name that no earlier one has.
+fn unique(mut column: Column, earlier: &[Column]) -> Column {
+    let plain = column.name.clone();
+    let mut copy = 2;
+    while earlier.iter().any(|c| c.name == column.name) {
+        column.name = format!("{plain}.{copy}");
+        copy += 1;
+    }
+    column
+}

@@ -1,0 +1,111 @@
+//! Reading a file batch by batch, in input order and in constant memory.
+
+use std::path::Path;
+
+use paretau_core::Result;
+
+use super::ReadOptions;
+use super::builder::{Builder, Finished};
+use super::csv::CsvStream;
+use super::ipc::IpcStream;
+use super::parquet::ParquetStream;
+use super::source::{Format, Input};
+use crate::table::{Kind, Table, file_error};
+
+/// An iterator of tables of up to `batch_rows` rows each.
+///
+/// Kinds must not depend on where a batch ends, so that the columns of delimited text that
+/// [`ReadOptions::fields`] does not declare are read as text.
+pub struct BatchReader {
+    source: Batches,
+    batch_rows: usize,
+    rows: usize,
+    failed: bool,
+}
+
+enum Batches {
+    Csv { stream: Box<CsvStream>, builders: Vec<Builder> },
+    Parquet(Box<ParquetStream>),
+    Ipc(Box<IpcStream>),
+    Whole(Box<Table>),
+}
+
+impl BatchReader {
+    /// Rows of a batch unless told otherwise.
+    pub const BATCH_ROWS: usize = 1 << 16;
+
+    /// Opens a file; `-` is CSV on standard input.
+    pub fn open(path: &Path, options: &ReadOptions, batch_rows: usize) -> Result<Self> {
+        let batch_rows = batch_rows.max(1);
+        let format = options.format.map_or_else(|| Format::from_path(path), Ok)?;
+        let source = match format {
+            Format::Csv | Format::Tsv => {
+                let stream = CsvStream::open(&Input::new(path)?, format, options)?;
+                let builders = stream.builders(|declared| Some(declared.unwrap_or(Kind::Text)));
+                Batches::Csv { stream: Box::new(stream), builders }
+            }
+            Format::Parquet => Batches::Parquet(Box::new(ParquetStream::open(path, options, batch_rows)?)),
+            Format::Arrow => Batches::Ipc(Box::new(IpcStream::open(path, options)?)),
+            // These hold one matrix that is decoded as a whole anyway.
+            Format::Npz | Format::Svm | Format::News => Batches::Whole(Box::new(super::read(path, options)?)),
+        };
+        Ok(Self { source, batch_rows, rows: 0, failed: false })
+    }
+
+    fn next_table(&mut self) -> Result<Option<Table>> {
+        let start = self.rows;
+        match &mut self.source {
+            Batches::Csv { stream, builders } => {
+                let n = stream.fill(builders, self.batch_rows)?;
+                if n == 0 {
+                    if start == 0 {
+                        return Err(file_error(stream.path(), None, None, "has a header but no rows of data"));
+                    }
+                    return Ok(None);
+                }
+                self.rows += n;
+                let columns = (builders.iter_mut().zip(stream.names()))
+                    .filter_map(|(builder, name)| match builder.finish(&name) {
+                        Finished::Column(column) => Some(column),
+                        Finished::ReadAgain | Finished::Infinite { .. } => None,
+                    })
+                    .collect();
+                let mut table = Table::new(columns)?;
+                stream.describe(&mut table, start);
+                Ok(Some(table))
+            }
+            Batches::Parquet(stream) => {
+                let Some(batch) = stream.next_batch()? else { return Ok(None) };
+                let mut growing = stream.plan.start(batch.num_rows());
+                stream.plan.add(&mut growing, &batch, start)?;
+                self.rows += batch.num_rows();
+                stream.plan.finish(growing, start).map(Some)
+            }
+            Batches::Ipc(stream) => {
+                let Some(batch) = stream.next_batch()? else { return Ok(None) };
+                let mut growing = stream.plan.start(batch.num_rows());
+                stream.plan.add(&mut growing, &batch, start)?;
+                self.rows += batch.num_rows();
+                stream.plan.finish(growing, start).map(Some)
+            }
+            Batches::Whole(table) => {
+                let end = (start + self.batch_rows).min(table.n_rows());
+                self.rows = end;
+                Ok((start < end).then(|| table.select(&(start..end).collect::<Vec<_>>())))
+            }
+        }
+    }
+}
+
+impl Iterator for BatchReader {
+    type Item = Result<Table>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let next = self.next_table();
+        self.failed = next.is_err();
+        next.transpose()
+    }
+}

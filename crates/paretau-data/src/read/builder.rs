@@ -1,0 +1,206 @@
+//! Growing one column cell by cell, finding out its kind on the way.
+
+use crate::interner::Interner;
+use crate::read::cell::{Cell, MAX_CELL, classify, is_missing, trim};
+use crate::table::{Kind, TableColumn, Text};
+
+/// Why a cell cannot stand in its column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BadCell {
+    NotNumber,
+    NotDate,
+    Infinite,
+    NotUtf8,
+    TooLong,
+}
+
+impl BadCell {
+    /// The sentence for people.
+    pub(crate) fn message(self, cell: &[u8]) -> String {
+        let shown = show(cell);
+        match self {
+            Self::NotNumber => format!(
+                "holds `{shown}`, but this column must be numbers; mend the cell, or leave it empty if it is missing"
+            ),
+            Self::NotDate => format!("holds `{shown}`, but this column must be dates like 2024-05-31; mend the cell"),
+            Self::Infinite => format!(
+                "holds `{shown}`, which is not a finite number; replace it or leave the cell empty if it is missing"
+            ),
+            Self::NotUtf8 => "holds bytes that are not UTF-8 text; save the file again as UTF-8".to_owned(),
+            Self::TooLong => format!(
+                "a cell is longer than {} KiB; is a quotation mark never closed, or is this not a table?",
+                MAX_CELL >> 10
+            ),
+        }
+    }
+}
+
+/// A cell for an error message, shortened.
+pub(crate) fn show(cell: &[u8]) -> String {
+    let text = String::from_utf8_lossy(cell);
+    if text.chars().count() <= 40 { text.into_owned() } else { text.chars().take(37).chain("...".chars()).collect() }
+}
+
+#[derive(Debug)]
+enum State {
+    /// Only missing cells so far.
+    Empty(usize),
+    Numbers {
+        kind: Guess,
+        values: Vec<f64>,
+    },
+    Text {
+        interner: Interner,
+        codes: Vec<u32>,
+    },
+    /// Numbers first and text later: read once more as text, since `007` must not come back as `7`.
+    Conflict(usize),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Guess {
+    Number,
+    Bool,
+    Date,
+}
+
+/// A column that grows.
+#[derive(Debug)]
+pub(crate) struct Builder {
+    declared: Option<Kind>,
+    state: State,
+    /// First infinite cell of an inferred column (row, line, cell): an error only if the column stays numeric.
+    infinite: Option<(usize, u64, String)>,
+}
+
+impl Builder {
+    /// An empty column, of a declared kind or to be inferred.
+    pub(crate) fn new(declared: Option<Kind>) -> Self {
+        Self { declared, state: State::Empty(0), infinite: None }
+    }
+
+    /// Number of cells.
+    pub(crate) fn len(&self) -> usize {
+        match &self.state {
+            State::Empty(n) | State::Conflict(n) => *n,
+            State::Numbers { values, .. } => values.len(),
+            State::Text { codes, .. } => codes.len(),
+        }
+    }
+
+    /// Adds a cell that stands on `line`.
+    pub(crate) fn push(&mut self, cell: &[u8], line: u64) -> Result<(), BadCell> {
+        if cell.len() > MAX_CELL {
+            return Err(BadCell::TooLong);
+        }
+        let cell = trim(cell);
+        if self.declared == Some(Kind::Text) || matches!(self.state, State::Text { .. }) {
+            return self.push_text(cell);
+        }
+        match (classify(cell), self.declared) {
+            (Cell::Missing, _) => self.push_missing(),
+            (Cell::Number(value), None | Some(Kind::Number)) => self.push_number(value, Guess::Number),
+            (Cell::Bool(value), None) => self.push_number(f64::from(u8::from(value)), Guess::Bool),
+            (Cell::Bool(value), Some(Kind::Number)) => self.push_number(f64::from(u8::from(value)), Guess::Number),
+            (Cell::Date(days), None | Some(Kind::Date)) => self.push_number(days, Guess::Date),
+            (Cell::Infinite, None) => {
+                let row = self.len();
+                self.infinite.get_or_insert_with(|| (row, line, show(cell)));
+                self.push_number(f64::INFINITY, Guess::Number);
+            }
+            (Cell::Text, None) => return self.push_text(cell),
+            (Cell::Infinite, Some(Kind::Number)) => return Err(BadCell::Infinite),
+            (_, Some(Kind::Number)) => return Err(BadCell::NotNumber),
+            (_, Some(_)) => return Err(BadCell::NotDate),
+        }
+        Ok(())
+    }
+
+    /// Adds a number that is not text, NaN for a missing one, to a column declared as numbers or dates.
+    pub(crate) fn push_value(&mut self, value: f64) {
+        if value.is_nan() {
+            self.push_missing();
+        } else {
+            self.push_number(value, if self.declared == Some(Kind::Date) { Guess::Date } else { Guess::Number });
+        }
+    }
+
+    /// The column, or what hinders it. Resets the builder for the next batch.
+    pub(crate) fn finish(&mut self, name: &str) -> Finished {
+        let state = std::mem::replace(&mut self.state, State::Empty(0));
+        let infinite = self.infinite.take();
+        match state {
+            State::Conflict(_) => Finished::ReadAgain,
+            State::Text { interner, codes } => {
+                Finished::Column(TableColumn::text(name, Text { levels: interner.into_levels(), codes }))
+            }
+            State::Empty(n) => Finished::Column(match self.declared {
+                Some(Kind::Text) => TableColumn::text(name, Text { levels: vec![], codes: vec![Text::MISSING; n] }),
+                other => column_of_numbers(name, vec![f64::NAN; n], other == Some(Kind::Date)),
+            }),
+            State::Numbers { kind, values } => match infinite {
+                Some((row, line, cell)) => Finished::Infinite { row, line, cell },
+                None => Finished::Column(column_of_numbers(name, values, kind == Guess::Date)),
+            },
+        }
+    }
+
+    fn push_missing(&mut self) {
+        match &mut self.state {
+            State::Empty(n) | State::Conflict(n) => *n += 1,
+            State::Numbers { values, .. } => values.push(f64::NAN),
+            State::Text { codes, .. } => codes.push(Text::MISSING),
+        }
+    }
+
+    fn push_number(&mut self, value: f64, guess: Guess) {
+        match &mut self.state {
+            State::Numbers { kind, values } if *kind == guess => values.push(value),
+            State::Empty(n) => {
+                let mut values = vec![f64::NAN; *n];
+                values.push(value);
+                self.state = State::Numbers { kind: guess, values };
+            }
+            State::Conflict(n) => *n += 1,
+            State::Numbers { .. } | State::Text { .. } => self.state = State::Conflict(self.len() + 1),
+        }
+    }
+
+    fn push_text(&mut self, cell: &[u8]) -> Result<(), BadCell> {
+        if is_missing(cell) {
+            self.push_missing();
+            return Ok(());
+        }
+        let text = std::str::from_utf8(cell).map_err(|_| BadCell::NotUtf8)?;
+        match &mut self.state {
+            State::Text { interner, codes } => codes.push(interner.code(text)),
+            State::Empty(n) => {
+                let mut interner = Interner::default();
+                let mut codes = vec![Text::MISSING; *n];
+                codes.push(interner.code(text));
+                self.state = State::Text { interner, codes };
+            }
+            State::Conflict(n) => *n += 1,
+            State::Numbers { .. } => self.state = State::Conflict(self.len() + 1),
+        }
+        Ok(())
+    }
+}
+
+/// How a column came out.
+#[derive(Debug)]
+pub(crate) enum Finished {
+    Column(TableColumn),
+    /// It must be read again as declared text.
+    ReadAgain,
+    /// A numeric column holds an infinite cell at a 0-based row of the batch.
+    Infinite {
+        row: usize,
+        line: u64,
+        cell: String,
+    },
+}
+
+fn column_of_numbers(name: &str, values: Vec<f64>, is_date: bool) -> TableColumn {
+    if is_date { TableColumn::date(name, values) } else { TableColumn::number(name, values) }
+}

@@ -1,0 +1,77 @@
+//! Reading files into tables: the format is told by the path's ending and checked by the first bytes.
+
+mod arrow;
+mod batches;
+mod builder;
+mod cell;
+mod csv;
+mod header;
+mod ipc;
+mod lines;
+mod news;
+mod npy;
+mod npz;
+mod parquet;
+mod source;
+mod svm;
+mod zip;
+
+use std::path::Path;
+
+use paretau_core::Result;
+
+pub use batches::BatchReader;
+pub use source::Format;
+
+use crate::table::{Field, Table};
+use source::Input;
+
+/// How to read a file. The default reads everything and finds out kinds by itself.
+#[derive(Debug, Clone)]
+pub struct ReadOptions {
+    /// The format, when the path does not tell it.
+    pub format: Option<Format>,
+    /// Whether the first line of a delimited text holds the names; without it they are `column1, column2, …`.
+    pub header: bool,
+    /// The delimiter of text; found out when not given.
+    pub delimiter: Option<u8>,
+    /// Columns whose kind is known, e.g. identifiers as text (`007` stays `007`) or a model's inputs.
+    /// A cell that does not fit its declared kind is an error.
+    pub fields: Vec<Field>,
+    /// Read the columns in `fields` and no others.
+    pub only_fields: bool,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self { format: None, header: true, delimiter: None, fields: vec![], only_fields: false }
+    }
+}
+
+impl ReadOptions {
+    /// The same, with one more column of a known kind.
+    #[must_use]
+    pub fn with_field(mut self, field: Field) -> Self {
+        self.fields.push(field);
+        self
+    }
+}
+
+/// Reads a whole file into a table; `-` is CSV on standard input.
+///
+/// ```no_run
+/// let table = paretau_data::read("trial.csv.gz".as_ref(), &paretau_data::ReadOptions::default())?;
+/// println!("{} rows", table.n_rows());
+/// # Ok::<(), paretau_core::Error>(())
+/// ```
+pub fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
+    let format = options.format.map_or_else(|| Format::from_path(path), Ok)?;
+    match format {
+        Format::Csv | Format::Tsv => csv::read(&Input::new(path)?, format, options),
+        Format::Parquet => parquet::read(path, options),
+        Format::Arrow => ipc::read(path, options),
+        Format::Npz => npz::read(path),
+        Format::Svm => svm::read(path),
+        Format::News => news::read(path),
+    }
+}

@@ -1,0 +1,183 @@
+//! Opening files: standard input, compression, and formats told by name and checked by first bytes.
+
+use std::fs::File;
+use std::io::{BufReader, Cursor, Read};
+use std::path::{Path, PathBuf};
+
+use paretau_core::{Error, Result};
+
+use crate::table::file_error;
+
+/// File formats that can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Comma-separated text (another delimiter is recognised from the header line).
+    Csv,
+    /// Tab-separated text.
+    Tsv,
+    /// Apache Parquet.
+    Parquet,
+    /// Arrow IPC file (Feather version 2) or stream.
+    Arrow,
+    /// NumPy archive with `x`, `t`, `y` and optionally `mu0`, `mu1` and others.
+    Npz,
+    /// svmlight text with the outcome first and the treatment second: `y t index:value …`.
+    Svm,
+    /// The News pair of a sparse `.csv.x` and a `.csv.y`.
+    News,
+}
+
+impl Format {
+    /// The format that a path's ending names; `-` is CSV on standard input.
+    pub fn from_path(path: &Path) -> Result<Self> {
+        if path.as_os_str() == "-" {
+            return Ok(Self::Csv);
+        }
+        let name = path.file_name().map(|n| n.to_string_lossy().to_lowercase()).unwrap_or_default();
+        let name = name.strip_suffix(".gz").unwrap_or(&name);
+        let ends = |ending: &str| name.ends_with(ending);
+        match () {
+            () if ends(".csv.x") || ends(".csv.y") => Ok(Self::News),
+            () if ends(".csv") || ends(".txt") => Ok(Self::Csv),
+            () if ends(".tsv") || ends(".tab") => Ok(Self::Tsv),
+            () if ends(".parquet") || ends(".pq") => Ok(Self::Parquet),
+            () if ends(".arrow") || ends(".feather") || ends(".ipc") => Ok(Self::Arrow),
+            () if ends(".npz") => Ok(Self::Npz),
+            () if ends(".svm") || ends(".svmlight") || ends(".libsvm") => Ok(Self::Svm),
+            () => Err(file_error(
+                path,
+                None,
+                None,
+                "the file's ending names no known format; use .csv, .tsv (also .gz), .parquet, .arrow, .feather, \
+                 .npz, .svm or a .csv.x/.csv.y pair",
+            )),
+        }
+    }
+}
+
+/// A file, or standard input kept in memory so that it can be read twice.
+#[derive(Debug, Clone)]
+pub(crate) enum Input {
+    File(PathBuf),
+    Memory(PathBuf, std::sync::Arc<[u8]>),
+}
+
+impl Input {
+    /// The input named by a path; `-` reads standard input to its end.
+    pub(crate) fn new(path: &Path) -> Result<Self> {
+        if path.as_os_str() != "-" {
+            return Ok(Self::File(path.to_owned()));
+        }
+        let name = PathBuf::from("<stdin>");
+        let mut bytes = Vec::new();
+        match std::io::stdin().lock().read_to_end(&mut bytes) {
+            Ok(_) => Ok(Self::Memory(name, bytes.into())),
+            Err(source) => Err(Error::Io { path: name, source }),
+        }
+    }
+
+    /// The name for errors.
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Self::File(path) | Self::Memory(path, _) => path,
+        }
+    }
+
+    /// The text from its start, decompressed if the bytes say that it is compressed, without a byte-order mark.
+    pub(crate) fn open_text(&self) -> Result<Box<dyn Read + Send>> {
+        let path = self.path();
+        let io = |source| Error::Io { path: path.to_owned(), source };
+        let mut raw: Box<dyn Read + Send> = match self {
+            Self::File(path) => Box::new(open(path)?),
+            Self::Memory(_, bytes) => Box::new(Cursor::new(bytes.clone())),
+        };
+        let head = peek(&mut raw, 4).map_err(io)?;
+        check_is_text(path, &head)?;
+        if !head.starts_with(&[0x1f, 0x8b]) {
+            let rest = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head).to_vec();
+            return Ok(Box::new(Cursor::new(rest).chain(raw)));
+        }
+        let compressed = BufReader::with_capacity(1 << 16, Cursor::new(head).chain(raw));
+        // Several gzip members in one file are one text, as `cat a.gz b.gz` makes them.
+        let mut text = flate2::bufread::MultiGzDecoder::new(compressed);
+        let head = peek(&mut text, 4).map_err(|e| damaged_gzip(path, &e))?;
+        check_is_text(path, &head)?;
+        let rest = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head).to_vec();
+        Ok(Box::new(Cursor::new(rest).chain(text)))
+    }
+
+    /// Whether the bytes are gzip's.
+    pub(crate) fn is_gzip(&self) -> bool {
+        let mut head = [0_u8; 2];
+        let read = match self {
+            Self::File(path) => File::open(path).and_then(|mut f| f.read_exact(&mut head)).is_ok(),
+            Self::Memory(_, bytes) => bytes.get(..2).map(|b| head.copy_from_slice(b)).is_some(),
+        };
+        read && head == [0x1f, 0x8b]
+    }
+}
+
+/// Opens a regular file with an error that says what is wrong with the path.
+pub(crate) fn open(path: &Path) -> Result<File> {
+    let file = File::open(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+    if file.metadata().is_ok_and(|m| m.is_dir()) {
+        return Err(file_error(path, None, None, "is a folder; name a file in it"));
+    }
+    Ok(file)
+}
+
+/// The error for a gzip stream that ends early or is altered.
+pub(crate) fn damaged_gzip(path: &Path, error: &std::io::Error) -> Error {
+    file_error(
+        path,
+        None,
+        None,
+        format!("the compressed data are cut short or damaged ({error}); fetch the file again"),
+    )
+}
+
+/// Up to `n` first bytes.
+fn peek(reader: &mut impl Read, n: usize) -> std::io::Result<Vec<u8>> {
+    let mut head = vec![0; n];
+    let mut filled = 0;
+    while filled < n {
+        match reader.read(&mut head[filled..]) {
+            Ok(0) => break,
+            Ok(k) => filled += k,
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    head.truncate(filled);
+    Ok(head)
+}
+
+/// Refuses well-known formats that are not text, with the ending that they should have.
+fn check_is_text(path: &Path, head: &[u8]) -> Result<()> {
+    let what = match head {
+        [b'P', b'A', b'R', b'1', ..] => "is a Parquet file; name it .parquet",
+        [b'A', b'R', b'R', b'O', ..] => "is an Arrow file; name it .arrow",
+        [b'P', b'K', 3, 4, ..] => {
+            "is a zip archive (a spreadsheet or .npz?); save it as CSV, or name a NumPy archive .npz"
+        }
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "is UTF-16 text; save it again as UTF-8",
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => "is compressed with zstd; decompress it or use gzip",
+        _ => return Ok(()),
+    };
+    Err(file_error(path, None, None, what))
+}
+
+/// Refuses a file whose first bytes are not `magic`.
+pub(crate) fn check_magic(path: &Path, magic: &[u8], what: &str) -> Result<()> {
+    let mut file = open(path)?;
+    let head = peek(&mut file, magic.len()).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+    if head == magic {
+        return Ok(());
+    }
+    let message = if head.is_empty() {
+        "is empty".to_owned()
+    } else {
+        format!("does not start like {what}; is the ending right, or was the file cut short?")
+    };
+    Err(file_error(path, None, None, message))
+}

@@ -1,0 +1,273 @@
+//! Giving columns their roles: treatment, outcome, features and the rest. The truth is taken out here.
+
+mod features;
+mod treatment;
+
+use paretau_core::{Column, Design, Error, Features, Oracle, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::table::{ColumnData, Table, TableColumn};
+
+pub use features::parse_list;
+
+/// Which column plays which role. Stored with a model, so that evaluation needs no second telling.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RoleSpec {
+    /// Treatment column.
+    pub treatment: String,
+    /// Outcome column.
+    pub outcome: String,
+    /// Feature columns as names or patterns (`x_*`); all that have no other role when not given.
+    pub features: Option<Vec<String>>,
+    /// Columns never to be used, names or patterns.
+    pub ignore: Vec<String>,
+    /// Column that identifies rows; carried along, never a feature.
+    pub id: Option<String>,
+    /// Column of row weights.
+    pub weight: Option<String>,
+    /// Columns of the true expected outcomes without and with treatment.
+    pub truth: Option<(String, String)>,
+    /// The treatment column's value that means treated.
+    pub treated_value: Option<String>,
+    /// The treatment column's value that means control.
+    pub control_value: Option<String>,
+    /// Column of propensities known from the study's design.
+    pub propensity: Option<String>,
+    /// Column of groups whose rows must stay together.
+    pub group: Option<String>,
+}
+
+impl RoleSpec {
+    /// Treatment and outcome; everything else is a feature, as far as it does not look like the truth.
+    pub fn new(treatment: impl Into<String>, outcome: impl Into<String>) -> Self {
+        Self { treatment: treatment.into(), outcome: outcome.into(), ..Self::default() }
+    }
+
+    /// Columns with a role other than feature, with the role's name.
+    fn named(&self) -> Vec<(&'static str, &str)> {
+        let optional =
+            [("id", &self.id), ("weight", &self.weight), ("propensity", &self.propensity), ("group", &self.group)];
+        let mut named = vec![("treatment", self.treatment.as_str()), ("outcome", self.outcome.as_str())];
+        named.extend(optional.into_iter().filter_map(|(role, name)| name.as_deref().map(|name| (role, name))));
+        if let Some((mu0, mu1)) = &self.truth {
+            named.extend([("truth", mu0.as_str()), ("truth", mu1.as_str())]);
+        }
+        named
+    }
+}
+
+/// Columns in their roles, for the rows that can be used.
+#[derive(Debug, Clone)]
+pub struct Assigned {
+    /// The feature columns of the used rows, to be encoded.
+    pub features: Table,
+    /// Rows of the given table that are used, ascending.
+    pub rows: Vec<usize>,
+    /// Arm of each row: 1 treated, 0 control.
+    pub t: Vec<u8>,
+    /// Outcomes.
+    pub y: Vec<f64>,
+    /// Row weights.
+    pub weight: Option<Vec<f64>>,
+    /// Known propensities.
+    pub propensity: Option<Vec<f64>>,
+    /// Groups.
+    pub groups: Option<Vec<u32>>,
+    /// The identifying column.
+    pub id: Option<TableColumn>,
+    /// The truth, when columns of it were named.
+    pub oracle: Option<Oracle>,
+    /// The treatment column's values that stand for control and treated.
+    pub arms: [String; 2],
+    /// What was done that the analyst should know of.
+    pub notes: Vec<String>,
+    /// Rows left out, for a missing treatment or outcome or another value of the treatment.
+    pub rows_left_out: usize,
+}
+
+impl Assigned {
+    /// Names of the feature columns (of the sparse block, too).
+    pub fn feature_names(&self) -> Vec<String> {
+        let named = self.features.columns().iter().map(|c| c.name.clone());
+        named.chain(self.features.sparse().into_iter().flat_map(|b| b.names.iter().cloned())).collect()
+    }
+
+    /// The design of these rows with encoded features.
+    pub fn design(&self, x: Features, columns: Vec<Column>) -> Result<Design> {
+        let mut design = Design::new(x, self.t.clone(), self.y.clone())?.named(columns)?;
+        if let Some(weight) = &self.weight {
+            design = design.weighted(weight.clone())?;
+        }
+        if let Some(propensity) = &self.propensity {
+            design = design.with_propensity(propensity.clone())?;
+        }
+        if let Some(groups) = &self.groups {
+            design = design.grouped(groups.clone())?;
+        }
+        Ok(design)
+    }
+}
+
+/// Gives the columns of a table their roles; rows without a treatment or an outcome are left out and counted.
+pub fn assign(table: Table, spec: &RoleSpec) -> Result<Assigned> {
+    check_spec(spec)?;
+    for (_, name) in spec.named() {
+        table.require(name)?;
+    }
+    let mut notes = table.notes.clone();
+    let arms = treatment::decode(&table, table.require(&spec.treatment)?, spec)?;
+    let y = numbers(&table, &spec.outcome, "outcome")?;
+    let n = table.n_rows();
+    let rows: Vec<usize> = (0..n).filter(|&i| arms.arm[i].is_some() && !y[i].is_nan()).collect();
+    let count = |test: &dyn Fn(usize) -> bool| (0..n).filter(|&i| test(i)).count();
+    for (left_out, why) in [
+        (count(&|i| arms.arm[i].is_none() && !arms.missing[i]), "have another treatment"),
+        (count(&|i| arms.missing[i]), "have no treatment"),
+        (count(&|i| y[i].is_nan() && arms.arm[i].is_some()), "have no outcome"),
+    ] {
+        if left_out > 0 {
+            notes.push(format!("{left_out} of {n} rows {why} and are left out"));
+        }
+    }
+    if rows.is_empty() {
+        return Err(table.error(None, None, "no row has both a treatment and an outcome"));
+    }
+    let pick = |values: &[f64]| rows.iter().map(|&i| values[i]).collect::<Vec<f64>>();
+    let t: Vec<u8> = rows.iter().filter_map(|&i| arms.arm[i]).collect();
+    for arm in 0..2_u8 {
+        if !t.contains(&arm) {
+            let message = format!(
+                "no row with an outcome has the value `{}`; the effect needs both arms",
+                arms.names[usize::from(arm)]
+            );
+            return Err(table.error(Some(&spec.treatment), None, message));
+        }
+    }
+    let y = pick(&y);
+    if y.iter().all(|&v| v == y[0]) {
+        let message = format!("is {} in every row: there is no effect to learn; name another outcome", y[0]);
+        return Err(table.error(Some(&spec.outcome), None, message));
+    }
+    let whole = |name: &str, role: &'static str| -> Result<Vec<f64>> {
+        let values = numbers(&table, name, role)?;
+        match rows.iter().find(|&&i| values[i].is_nan()) {
+            Some(&i) => Err(table.error(
+                Some(name),
+                Some(i),
+                format!("the {role} is missing; fill the cell or leave the row out"),
+            )),
+            None => Ok(pick(&values)),
+        }
+    };
+    let weight = spec.weight.as_deref().map(|name| whole(name, "weight")).transpose()?;
+    let propensity = spec.propensity.as_deref().map(|name| whole(name, "propensity")).transpose()?;
+    let oracle = match &spec.truth {
+        Some((mu0, mu1)) => Some(Oracle::new(whole(mu0, "truth")?, whole(mu1, "truth")?)?),
+        None => None,
+    };
+    let groups = spec.group.as_deref().map(|name| groups(&table, name, &rows)).transpose()?;
+    let id = spec.id.as_deref().map(|name| table.require(name).map(|column| column.select(&rows))).transpose()?;
+    let chosen = features::choose(&table, spec, &mut notes)?;
+    let rows_left_out = n - rows.len();
+    let features = keep_columns(table, &chosen, &rows)?;
+    Ok(Assigned {
+        features,
+        rows,
+        t,
+        y,
+        weight,
+        propensity,
+        groups,
+        id,
+        oracle,
+        arms: arms.names,
+        notes,
+        rows_left_out,
+    })
+}
+
+fn check_spec(spec: &RoleSpec) -> Result<()> {
+    let named = spec.named();
+    for (k, (role, name)) in named.iter().enumerate() {
+        if name.is_empty() {
+            return Err(Error::unfit(format!("no {role} column is named; use --{role} COLUMN")));
+        }
+        if let Some((other, _)) = named[..k].iter().find(|(_, earlier)| earlier == name)
+            // Propensities and truth may be one column with nothing else; an id may serve as the group.
+            && (*other, *role) != ("id", "group")
+        {
+            return Err(Error::unfit(format!(
+                "column `{name}` is named as {other} and as {role}; it can be one of them"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// A column of numbers, or an error at the first cell that is none.
+fn numbers(table: &Table, name: &str, role: &str) -> Result<Vec<f64>> {
+    let column = table.require(name)?;
+    let text = match &column.data {
+        ColumnData::Number(values) => return Ok(values.clone()),
+        ColumnData::Text(text) => text,
+    };
+    let is_number = |level: &str| level.parse::<f64>().is_ok_and(f64::is_finite);
+    let row = (0..text.codes.len()).find(|&i| text.get(i).is_some_and(|cell| !is_number(cell)));
+    let mut levels: Vec<&str> = text.levels.iter().map(String::as_str).collect();
+    levels.sort_unstable();
+    if role == "outcome" && levels.len() == 2 && levels.iter().all(|level| !is_number(level)) {
+        return Err(table.error(
+            Some(name),
+            row,
+            format!(
+                "the outcome is text (`{}` or `{}`); write it as 0 and 1, 1 being what the effect counts",
+                levels[0], levels[1]
+            ),
+        ));
+    }
+    let cell = row.and_then(|i| text.get(i)).unwrap_or_default();
+    let hint = if cell.replace(',', ".").parse::<f64>().is_ok() {
+        "write decimals with a point, not a comma"
+    } else {
+        "mend the cell, or leave it empty if it is missing"
+    };
+    Err(table.error(Some(name), row, format!("holds `{cell}`, but the {role} must be a number; {hint}")))
+}
+
+fn groups(table: &Table, name: &str, rows: &[usize]) -> Result<Vec<u32>> {
+    let column = table.require(name)?;
+    if let Some(&i) = rows.iter().find(|&&i| column.is_missing(i)) {
+        return Err(table.error(Some(name), Some(i), "the group is missing; fill the cell"));
+    }
+    Ok(match &column.data {
+        ColumnData::Text(text) => rows.iter().map(|&i| text.codes[i]).collect(),
+        ColumnData::Number(values) => {
+            let mut distinct: Vec<f64> = rows.iter().map(|&i| values[i]).collect();
+            distinct.sort_unstable_by(f64::total_cmp);
+            distinct.dedup();
+            let place = |v: f64| distinct.binary_search_by(|d| d.total_cmp(&v)).unwrap_or_default() as u32;
+            rows.iter().map(|&i| place(values[i])).collect()
+        }
+    })
+}
+
+/// The chosen columns and rows of a table, without a copy when all rows stay.
+fn keep_columns(table: Table, chosen: &features::Chosen, rows: &[usize]) -> Result<Table> {
+    let all_rows = rows.len() == table.n_rows();
+    let source = if all_rows { table.source.clone() } else { table.source.select(rows) };
+    let (columns, sparse) = table.into_parts();
+    let columns: Vec<TableColumn> = (columns.into_iter())
+        .filter(|c| chosen.columns.contains(&c.name))
+        .map(|c| if all_rows { c } else { c.select(rows) })
+        .collect();
+    let mut out = Table::new(columns)?;
+    out.source = source;
+    match sparse {
+        Some(block) if !chosen.sparse.is_empty() => {
+            let block = if chosen.sparse.len() == block.names.len() { block } else { block.columns(&chosen.sparse)? };
+            out.with_sparse(if all_rows { block } else { block.select(rows) })
+        }
+        _ => Ok(out),
+    }
+}

@@ -1,0 +1,133 @@
+//! Word counts of generated articles and the two-device simulation of Johansson et al. (2016) on them.
+//!
+//! Documents follow latent Dirichlet allocation: each topic is a distribution over words (around Zipf's law), each
+//! document mixes topics in proportions z, and each of its words is drawn from one of them. Readers use a mobile
+//! device (t = 1) or a desktop. With z1 the topics of one random document and z0 the mean of all z:
+//! `mu_t = C (z·z0 + t z·z1)`, `e = exp(k z·z1)/(exp(k z·z0) + exp(k z·z1))`, `y = mu_t + noise`.
+//! The truth uses the z that made the documents, not an estimate of it.
+
+use paretau_core::{Column, Csr, Features, ParamKind, ParamSpec, Result, Seed};
+use serde::{Deserialize, Serialize};
+
+use super::draws::{cumulate, dirichlet, pick, poisson};
+use super::outcome::{Rows, Simulated};
+use super::{Simulator, configure, defaults, dot, sigmoid};
+
+/// Parameters of the News-like process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewsConfig {
+    /// Documents.
+    pub n: usize,
+    /// Words of the vocabulary.
+    pub d: usize,
+    /// Standard deviation of the outcome's noise.
+    pub noise: f64,
+    /// Topics.
+    pub topics: usize,
+    /// Mean number of words of a document.
+    pub words: f64,
+    /// Scale C of the outcome.
+    pub scale: f64,
+    /// Strength k of the selection of devices.
+    pub selection: f64,
+    /// Seed of the topics; derived from the main seed when not given.
+    pub coefficient_seed: Option<u64>,
+}
+
+impl Default for NewsConfig {
+    fn default() -> Self {
+        Self {
+            n: 5_000,
+            d: 3_477,
+            noise: 1.0,
+            topics: 50,
+            words: 150.0,
+            scale: 50.0,
+            selection: 10.0,
+            coefficient_seed: None,
+        }
+    }
+}
+
+const PARAMS: &[ParamSpec] = &[
+    super::N,
+    super::D,
+    super::NOISE,
+    ParamSpec { name: "topics", kind: ParamKind::Int { min: 2, max: 10_000 }, help: "Number of topics." },
+    ParamSpec {
+        name: "words",
+        kind: ParamKind::Float { min: 1.0, max: 10_000.0 },
+        help: "Mean number of words of a document.",
+    },
+    ParamSpec { name: "scale", kind: ParamKind::Float { min: 0.0, max: 1e6 }, help: "Scale C of the outcome." },
+    ParamSpec {
+        name: "selection",
+        kind: ParamKind::Float { min: 0.0, max: 1e3 },
+        help: "Strength k with which topics choose the device; 0 is a trial.",
+    },
+    super::COEFFICIENT_SEED,
+];
+
+pub(super) const ENTRY: Simulator = Simulator {
+    name: "news",
+    summary: "word counts of generated articles (sparse), read on two devices",
+    reference: "Johansson et al., ICML 2016, on documents drawn by latent Dirichlet allocation",
+    params: PARAMS,
+    defaults: defaults::<NewsConfig>,
+    run: |params, seed| news(&configure("news", PARAMS, params)?, seed),
+};
+
+/// Concentration of words within a topic: small values make topics use few words.
+const TOPIC_CONCENTRATION: f64 = 150.0;
+/// Concentration of topics within a document: small values make documents speak of few topics.
+const DOCUMENT_CONCENTRATION: f64 = 2.0;
+
+/// Draws the News-like process.
+pub fn news(config: &NewsConfig, seed: Seed) -> Result<Simulated> {
+    let NewsConfig { n, d, noise, topics, words, scale, selection, coefficient_seed } = *config;
+    let mut rng = coefficient_seed.map_or_else(|| seed.named("coefficients"), Seed).rng();
+    let zipf: Vec<f64> = (0..d).map(|rank| 1.0 / (rank as f64 + 20.0)).collect();
+    let total: f64 = zipf.iter().sum();
+    let base: Vec<f64> = zipf.iter().map(|w| TOPIC_CONCENTRATION * w / total).collect();
+    let word_of_topic: Vec<Vec<f64>> = (0..topics).map(|_| cumulate(&dirichlet(&base, &mut rng))).collect();
+    // Some topics are commoner than others.
+    let prevalence = dirichlet(&vec![1.0; topics], &mut rng);
+    let alpha: Vec<f64> = prevalence.iter().map(|p| (DOCUMENT_CONCENTRATION * p).max(1e-3)).collect();
+    let mut rng = seed.named("rows").rng();
+    let (mut indptr, mut indices, mut values) = (vec![0], vec![], vec![]);
+    let mut mixtures = Vec::with_capacity(n);
+    let mut counts = vec![0_u32; d];
+    for _ in 0..n {
+        let z = dirichlet(&alpha, &mut rng);
+        let topic_sums = cumulate(&z);
+        let mut used: Vec<u32> = vec![];
+        // A document without a word would be a row without features.
+        for _ in 0..poisson(words, &mut rng).max(1) {
+            let word = pick(&word_of_topic[pick(&topic_sums, &mut rng)], &mut rng);
+            if counts[word] == 0 {
+                used.push(word as u32);
+            }
+            counts[word] += 1;
+        }
+        used.sort_unstable();
+        for &word in &used {
+            indices.push(word);
+            values.push(f64::from(std::mem::take(&mut counts[word as usize])));
+        }
+        indptr.push(indices.len());
+        mixtures.push(z);
+    }
+    let z1 = mixtures[rng.below(n)].clone();
+    let mut z0 = vec![0.0; topics];
+    mixtures.iter().for_each(|z| z0.iter_mut().zip(z).for_each(|(m, p)| *m += p / n as f64));
+    let mut rows = Rows::with_capacity(n, 0);
+    for z in &mixtures {
+        let (with_mean, with_one) = (dot(z, &z0), dot(z, &z1));
+        let mu0 = scale * with_mean;
+        let e = sigmoid(selection * (with_one - with_mean));
+        rows.push(&[], (mu0, mu0 + scale * with_one, e), noise, &mut rng);
+    }
+    let x = Features::Sparse(Csr::new(n, d, indptr, indices, values)?);
+    Ok(Simulated { x, columns: Column::numbered(d), ..rows.finish(0)? })
+}

@@ -1,0 +1,280 @@
+//! Do the arms overlap? Propensities by arm, tails of the inverse weights, effective sample sizes, rows at risk, and
+//! what all that means in words.
+
+use paretau_core::{Error, Result, Warning};
+use paretau_kernels::KernelError;
+use paretau_kernels::ess::ess;
+use paretau_kernels::psis::{Psis, TailRule, khat_threshold};
+use paretau_kernels::weights::{Pooling, Weigher, Weighting};
+use serde::{Deserialize, Serialize};
+
+/// Bins of the propensity histogram.
+const BINS: usize = 20;
+
+/// What counts as a risk.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OverlapOptions {
+    /// Propensities are truncated to `[bound, 1 - bound]` for the truncated weights (Crump et al. 2009: 0.1).
+    pub truncate: f64,
+    /// Rows with a propensity below this, or above one minus this, are at risk.
+    pub risk: f64,
+}
+
+impl Default for OverlapOptions {
+    fn default() -> Self {
+        Self { truncate: 0.1, risk: 0.05 }
+    }
+}
+
+/// Rows of each arm whose propensity lies in a bin.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct PropensityBin {
+    /// Lower end.
+    pub from: f64,
+    /// Upper end.
+    pub to: f64,
+    /// Rows without treatment.
+    pub control: usize,
+    /// Rows with treatment.
+    pub treated: usize,
+}
+
+/// Inverse propensity weights of all rows, `1/P(t | x)`, three ways.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WeightSets {
+    /// As they are.
+    pub raw: Vec<f64>,
+    /// With truncated propensities.
+    pub truncated: Vec<f64>,
+    /// Pareto-smoothed within each arm.
+    pub smoothed: Vec<f64>,
+}
+
+/// The weights of one arm.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ArmOverlap {
+    /// Rows.
+    pub n: usize,
+    /// Shape of the weights' tail by the fit that `loo` and ArviZ use; `None` when the tail is too short or flat.
+    pub khat: Option<f64>,
+    /// Above this k-hat, weighted averages of so many rows are unreliable.
+    pub khat_threshold: f64,
+    /// Effective sample size of the raw weights.
+    pub ess_raw: f64,
+    /// Of the truncated weights.
+    pub ess_truncated: f64,
+    /// Of the smoothed weights.
+    pub ess_smoothed: f64,
+    /// Largest raw weight.
+    pub max_raw: f64,
+    /// Largest smoothed weight.
+    pub max_smoothed: f64,
+    /// Whether a Pareto tail could be fitted, or the weights were left as they are.
+    pub smoothed: bool,
+    /// Rows at risk.
+    pub at_risk: usize,
+}
+
+impl ArmOverlap {
+    /// Whether the tail is known to be too heavy.
+    pub fn unreliable(&self) -> bool {
+        self.khat.is_some_and(|k| k > self.khat_threshold)
+    }
+}
+
+/// Everything about overlap that a user should see.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OverlapReport {
+    /// Propensities by arm.
+    pub histogram: Vec<PropensityBin>,
+    /// Control arm, treated arm.
+    pub arms: [ArmOverlap; 2],
+    /// Lowest and highest propensity.
+    pub range: (f64, f64),
+    /// Rows whose propensity is beyond the risk bound, most extreme first.
+    pub rows_at_risk: Vec<usize>,
+    /// In words, most important first.
+    pub warnings: Vec<Warning>,
+}
+
+/// The report and the weights it is about, from propensities strictly between 0 and 1.
+pub fn overlap_report(e: &[f64], t: &[u8], options: &OverlapOptions) -> Result<(OverlapReport, WeightSets)> {
+    crate::rows::same_length("propensity", t.len(), e.len())?;
+    if let Some(i) = e.iter().position(|e| !(*e > 0.0 && *e < 1.0)) {
+        return Err(Error::unfit(format!("propensity: row {} holds {}, not strictly between 0 and 1", i + 1, e[i])));
+    }
+    let logits: Vec<f64> = e.iter().map(|e| e.ln() - (-e).ln_1p()).collect();
+    let weigh = |weighting: Weighting| -> Result<(Vec<f64>, [bool; 2])> {
+        let mut w = vec![0.0; e.len()];
+        // With equal shares the balancing weight 1 + (1-π)/π is the inverse propensity.
+        let report = Weigher::new(weighting, Pooling::PerArm, 1.0)
+            .and_then(|mut weigher| weigher.forward(&logits, t, 0.5, &mut w))
+            .map_err(|e| kernel(&e))?;
+        Ok((w, report.fits.map(|fit| fit.is_some_and(|f| f.is_smoothed()))))
+    };
+    let (raw, _) = weigh(Weighting::Raw)?;
+    let (truncated, _) = weigh(Weighting::Truncated { lo: options.truncate, hi: 1.0 - options.truncate })?;
+    let (smooth, fitted) = weigh(Weighting::HardPareto)?;
+    let mut arms = Vec::with_capacity(2);
+    for arm in [0_u8, 1] {
+        let pick = |w: &[f64]| -> Vec<f64> { w.iter().zip(t).filter(|(_, a)| **a == arm).map(|(w, _)| *w).collect() };
+        let (own_raw, own_smooth) = (pick(&raw), pick(&smooth));
+        let logs: Vec<f64> = own_raw.iter().map(|w| w.ln()).collect();
+        let mut scratch = vec![0.0; logs.len()];
+        let khat =
+            Psis::default().smooth_unnormalised(&logs, 1.0, TailRule::Loo, &mut scratch).map_err(|e| kernel(&e))?;
+        let largest = |w: &[f64]| w.iter().copied().fold(0.0, f64::max);
+        arms.push(ArmOverlap {
+            n: own_raw.len(),
+            khat: Some(khat).filter(|k| k.is_finite()),
+            khat_threshold: khat_threshold(own_raw.len()).max(0.0),
+            ess_raw: ess(&own_raw).map_err(|e| kernel(&e))?,
+            ess_truncated: ess(&pick(&truncated)).map_err(|e| kernel(&e))?,
+            ess_smoothed: ess(&own_smooth).map_err(|e| kernel(&e))?,
+            max_raw: largest(&own_raw),
+            max_smoothed: largest(&own_smooth),
+            smoothed: fitted[usize::from(arm)],
+            at_risk: pick(e).iter().filter(|e| risky(**e, options.risk)).count(),
+        });
+    }
+    let arms = [arms[0], arms[1]];
+    let mut rows_at_risk: Vec<usize> = (0..e.len()).filter(|&i| risky(e[i], options.risk)).collect();
+    rows_at_risk.sort_by(|&a, &b| e[a].min(1.0 - e[a]).total_cmp(&e[b].min(1.0 - e[b])).then(a.cmp(&b)));
+    let range = e.iter().fold((1.0_f64, 0.0_f64), |(lo, hi), e| (lo.min(*e), hi.max(*e)));
+    let warnings = in_words(&arms, rows_at_risk.len(), e.len(), options);
+    let report = OverlapReport { histogram: histogram(e, t), arms, range, rows_at_risk, warnings };
+    Ok((report, WeightSets { raw, truncated, smoothed: smooth }))
+}
+
+fn kernel(error: &KernelError) -> Error {
+    Error::Numeric { what: "overlap diagnostics", message: error.to_string() }
+}
+
+fn risky(e: f64, bound: f64) -> bool {
+    e < bound || e > 1.0 - bound
+}
+
+fn histogram(e: &[f64], t: &[u8]) -> Vec<PropensityBin> {
+    let mut bins: Vec<PropensityBin> = (0..BINS)
+        .map(|k| PropensityBin {
+            from: k as f64 / BINS as f64,
+            to: (k + 1) as f64 / BINS as f64,
+            control: 0,
+            treated: 0,
+        })
+        .collect();
+    for (e, &arm) in e.iter().zip(t) {
+        let bin = &mut bins[((e * BINS as f64) as usize).min(BINS - 1)];
+        if arm == 1 { bin.treated += 1 } else { bin.control += 1 }
+    }
+    bins
+}
+
+/// What the numbers mean and what to do, worst first.
+fn in_words(arms: &[ArmOverlap; 2], at_risk: usize, n: usize, options: &OverlapOptions) -> Vec<Warning> {
+    let mut out = Vec::new();
+    let mut warn = |code: &str, message: String| out.push(Warning { code: code.to_owned(), message });
+    for (arm, name) in arms.iter().zip(["untreated", "treated"]) {
+        if arm.unreliable() {
+            warn(
+                "heavy-tail",
+                format!(
+                    "The weights of the {name} rows have a heavy tail (k-hat {:.2}, above {:.2}): a few rows decide \
+                     what weighting gives. Prefer Pareto-smoothed weights or the overlap-weighted effect, or leave out \
+                     the rows at risk.",
+                    arm.khat.unwrap_or_default(),
+                    arm.khat_threshold
+                ),
+            );
+        }
+    }
+    for (arm, name) in arms.iter().zip(["untreated", "treated"]) {
+        if arm.ess_raw < 0.2 * arm.n as f64 {
+            warn(
+                "small-effective-sample",
+                format!(
+                    "The {} {name} rows are worth only {:.0} after weighting ({:.0} with smoothed weights).",
+                    arm.n, arm.ess_raw, arm.ess_smoothed
+                ),
+            );
+        }
+        if arm.n < 25 {
+            warn(
+                "few-rows",
+                format!("There are only {} {name} rows: too few to judge the tail of their weights.", arm.n),
+            );
+        }
+    }
+    let share = at_risk as f64 / n.max(1) as f64;
+    if share > 0.5 {
+        warn(
+            "arms-hardly-overlap",
+            format!(
+                "{:.0} % of the rows have a propensity below {} or above {}: the features nearly tell the arms apart, \
+                 and effects rest on extrapolation. Check that no feature was measured after treatment.",
+                100.0 * share,
+                options.risk,
+                1.0 - options.risk
+            ),
+        );
+    } else if share > 0.05 {
+        warn(
+            "rows-at-risk",
+            format!(
+                "{at_risk} rows ({:.0} %) have a propensity below {} or above {}: few comparable rows exist in the \
+                 other arm, so their effects are uncertain.",
+                100.0 * share,
+                options.risk,
+                1.0 - options.risk
+            ),
+        );
+    }
+    out
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use paretau_core::Seed;
+
+    use super::*;
+
+    fn draw(strength: f64, n: usize) -> (Vec<f64>, Vec<u8>) {
+        let mut rng = Seed(6).rng();
+        let e: Vec<f64> = (0..n).map(|_| 1.0 / (1.0 + (-strength * rng.normal()).exp())).collect();
+        let t = e.iter().map(|e| u8::from(rng.bernoulli(*e))).collect();
+        (e, t)
+    }
+
+    #[test]
+    fn good_overlap_is_quiet() {
+        let (e, t) = draw(0.5, 1000);
+        let (report, weights) = overlap_report(&e, &t, &OverlapOptions::default()).unwrap();
+        assert!(report.warnings.is_empty(), "{:?}", report.warnings);
+        assert_eq!(report.histogram.iter().map(|b| b.control + b.treated).sum::<usize>(), 1000);
+        for i in 0..1000 {
+            let raw = if t[i] == 1 { 1.0 / e[i] } else { 1.0 / (1.0 - e[i]) };
+            assert!((weights.raw[i] / raw - 1.0).abs() < 1e-9);
+        }
+        assert!(report.arms.iter().all(|a| a.ess_raw > 0.8 * a.n as f64 && a.khat.unwrap() < a.khat_threshold));
+        // A trial has nothing to fit and nothing to fear.
+        let (flat, _) = overlap_report(&[0.5; 1000], &t, &OverlapOptions::default()).unwrap();
+        assert!(flat.warnings.is_empty() && flat.arms[0].khat.is_none() && !flat.arms[0].smoothed);
+    }
+
+    #[test]
+    fn poor_overlap_is_told_in_words() {
+        let (e, t) = draw(4.0, 2000);
+        let (report, weights) = overlap_report(&e, &t, &OverlapOptions::default()).unwrap();
+        let codes: Vec<&str> = report.warnings.iter().map(|w| w.code.as_str()).collect();
+        assert!(codes.contains(&"rows-at-risk") || codes.contains(&"arms-hardly-overlap"), "{codes:?}");
+        assert!(report.arms.iter().any(ArmOverlap::unreliable) == codes.contains(&"heavy-tail"));
+        for arm in &report.arms {
+            assert!(arm.ess_truncated > arm.ess_raw && arm.ess_smoothed > 0.0 && arm.smoothed);
+        }
+        let worst = report.rows_at_risk[0];
+        assert!(e[worst] == report.range.0 || e[worst] == report.range.1);
+        assert!(weights.truncated.iter().all(|w| *w <= 10.0 + 1e-9));
+        assert!(overlap_report(&[0.0, 0.5], &[0, 1], &OverlapOptions::default()).is_err());
+    }
+}

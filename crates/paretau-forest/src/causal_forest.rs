@@ -1,0 +1,320 @@
+//! `causal-forest`, after grf: local centering by out-of-bag forests, honest trees in little bags, treatment-aware
+//! splits, effects from averaged moments.
+
+use paretau_core::{
+    ConfigEntry, Design, Diagnostics, Error, Estimator, EstimatorInfo, Event, Family, FitContext, FittedModel, Handles,
+    ParamKind, ParamSpec, Result,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::causal_model::{CausalForestModel, Facts, Nuisance, out_of_bag};
+use crate::forest::Ground;
+use crate::grow::{Candidates, Growth};
+use crate::importance::importance;
+use crate::input::{self, ground};
+use crate::mean_forest::{MeanForest, OutOfBag, weighted_mean};
+use crate::recipes::{self, CausalRule, Kitchen};
+use crate::rows::{CausalRows, two_arms};
+use crate::sample::{Sampler, Sampling, Units};
+use crate::split::{Treatment, Variance};
+use crate::summary::{Centred, describe};
+
+/// Parameters of a causal forest.
+///
+/// | name | default | meaning |
+/// |---|---|---|
+/// | `n_estimators` | 2000 | trees; intervals need many |
+/// | `n_nuisance` | a quarter of the trees, at least 50 | trees of each centering forest |
+/// | `max_samples` | 0.5 | share of the rows a tree sees; at most 0.5 with bags |
+/// | `max_features` | min(⌈√p + 20⌉, p) | columns tried at a node, on average |
+/// | `min_node_size` | 5 | least rows with little and with much treatment on each side of a split |
+/// | `honest` | true | part of a tree's rows choose splits, the others fill leaves |
+/// | `honest_share` | 0.5 | the part that chooses splits |
+/// | `alpha` | 0.05 | least share of the parent's treatment variation on each side |
+/// | `imbalance_penalty` | 0 | penalty on uneven splits |
+/// | `stabilize_splits` | true | count treatment, not rows, in the two rules above |
+/// | `subforest_size` | 2 | trees a bag; 1 gives no standard errors |
+/// | `max_bins` | 256 | bins a column |
+/// | `exact` | false | every distinct value its own bin (slow; for checking) |
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CausalForestConfig {
+    /// Number of trees.
+    pub n_estimators: usize,
+    /// Trees of each centering forest.
+    pub n_nuisance: Option<usize>,
+    /// Share of the rows a tree sees.
+    pub max_samples: f64,
+    /// Columns tried at a node, on average.
+    pub max_features: Option<usize>,
+    /// Least rows of each kind of treatment on each side.
+    pub min_node_size: usize,
+    /// Whether some rows choose splits and others fill leaves.
+    pub honest: bool,
+    /// Share of a tree's rows that choose splits.
+    pub honest_share: f64,
+    /// Least share of the parent's treatment variation on each side.
+    pub alpha: f64,
+    /// Penalty on uneven splits.
+    pub imbalance_penalty: f64,
+    /// Whether the split rules count treatment rather than rows.
+    pub stabilize_splits: bool,
+    /// Trees a bag.
+    pub subforest_size: usize,
+    /// Bins a column.
+    pub max_bins: usize,
+    /// Every distinct value its own bin.
+    pub exact: bool,
+}
+
+impl Default for CausalForestConfig {
+    fn default() -> Self {
+        Self {
+            n_estimators: 2000,
+            n_nuisance: None,
+            max_samples: 0.5,
+            max_features: None,
+            min_node_size: 5,
+            honest: true,
+            honest_share: 0.5,
+            alpha: 0.05,
+            imbalance_penalty: 0.0,
+            stabilize_splits: true,
+            subforest_size: 2,
+            max_bins: 256,
+            exact: false,
+        }
+    }
+}
+
+const PARAMS: &[ParamSpec] = &[
+    ParamSpec { name: "n_estimators", kind: input::COUNT, help: "Number of trees; intervals need many." },
+    ParamSpec {
+        name: "n_nuisance",
+        kind: ParamKind::Auto(&input::COUNT),
+        help: "Trees of each centering forest; auto is a quarter of the trees, at least 50.",
+    },
+    ParamSpec {
+        name: "max_samples",
+        kind: ParamKind::Float { min: 0.01, max: 1.0 },
+        help: "Share of the rows a tree sees, drawn without replacement; at most 0.5 with bags.",
+    },
+    ParamSpec {
+        name: "max_features",
+        kind: ParamKind::Auto(&input::COUNT),
+        help: "Columns tried at a node, on average; auto is the square root of their number plus 20.",
+    },
+    ParamSpec {
+        name: "min_node_size",
+        kind: input::COUNT,
+        help: "Least rows with little and with much treatment on each side of a split.",
+    },
+    ParamSpec {
+        name: "honest",
+        kind: ParamKind::Bool,
+        help: "Some of a tree's rows choose the splits, the others fill the leaves.",
+    },
+    ParamSpec {
+        name: "honest_share",
+        kind: ParamKind::Float { min: 0.1, max: 0.9 },
+        help: "Share of a tree's rows that choose the splits.",
+    },
+    ParamSpec {
+        name: "alpha",
+        kind: ParamKind::Float { min: 0.0, max: 0.25 },
+        help: "Least share of the parent's treatment variation on each side of a split.",
+    },
+    ParamSpec {
+        name: "imbalance_penalty",
+        kind: ParamKind::Float { min: 0.0, max: f64::INFINITY },
+        help: "Penalty on uneven splits.",
+    },
+    ParamSpec {
+        name: "stabilize_splits",
+        kind: ParamKind::Bool,
+        help: "Split rules count treatment variation rather than rows.",
+    },
+    ParamSpec {
+        name: "subforest_size",
+        kind: ParamKind::Int { min: 1, max: 64 },
+        help: "Trees a little bag; 1 gives no standard errors.",
+    },
+    ParamSpec { name: "max_bins", kind: input::BINS, help: "Bins a column, one of them for missing values." },
+    ParamSpec {
+        name: "exact",
+        kind: ParamKind::Bool,
+        help: "Give every distinct value its own bin; slow, for checking.",
+    },
+];
+
+/// `causal-forest` in the registry.
+pub const CAUSAL_FOREST: ConfigEntry<CausalForestConfig> = ConfigEntry {
+    info: EstimatorInfo {
+        name: NAME,
+        aliases: &["CF", "grf"],
+        family: Family::Forest,
+        class: "CausalForest",
+        summary: "Honest causal forest with local centering and little-bags standard errors",
+        reference: "Athey, Tibshirani and Wager 2019, Generalized random forests, Annals of Statistics 47(2)",
+        handles: Handles { missing: true, sparse: true, categories: true, many_arms: false },
+    },
+    params: PARAMS,
+    preset: CausalForestConfig::default,
+    build: |config, _| Ok(Box::new(CausalForest::new(config)?)),
+    load: |state, tools| Ok(Box::new(CausalForestModel::load(state, tools)?)),
+};
+
+const NAME: &str = "causal-forest";
+
+/// A causal forest with checked parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CausalForest {
+    config: CausalForestConfig,
+}
+
+/// Out-of-bag centering forests of one fit.
+pub(crate) struct Centering {
+    pub(crate) forest: MeanForest,
+    pub(crate) held_out: OutOfBag,
+}
+
+impl CausalForest {
+    /// A forest with these parameters; relations between them are checked.
+    pub fn new(config: CausalForestConfig) -> Result<Self> {
+        let config = input::checked(NAME, PARAMS, &config)?;
+        if config.subforest_size > 1 && config.max_samples > 0.5 {
+            return Err(bad(
+                "max_samples",
+                &config.max_samples,
+                "at most 0.5 when trees come in bags (subforest_size)",
+            ));
+        }
+        if !config.n_estimators.is_multiple_of(config.subforest_size) {
+            return Err(bad("n_estimators", &config.n_estimators, "a multiple of subforest_size"));
+        }
+        Ok(Self { config })
+    }
+
+    /// Fits rows whose treatment is any number.
+    pub fn fit_rows(&self, rows: &CausalRows<'_>, ctx: &FitContext<'_>) -> Result<CausalForestModel> {
+        rows.check()?;
+        let config = &self.config;
+        let ground = ground(rows.x, rows.columns, config.max_bins, config.exact)?;
+        let units = Units::new(rows.x.n_rows(), rows.groups);
+        if units.len() < 4 {
+            return Err(Error::unfit(format!("groups: a forest needs at least 4 groups, there are {}", units.len())));
+        }
+        let (m, e) = (
+            self.centre(&ground, &units, rows, rows.y, ("outcome", ctx))?,
+            self.centre(&ground, &units, rows, rows.treatment, ("treatment", ctx))?,
+        );
+        let m_hat = rows.y_hat.unwrap_or(&m.held_out.values);
+        let e_hat = rows.e_hat.unwrap_or(&e.held_out.values);
+        let zy = residuals(rows, m_hat, e_hat);
+        let sampling = Sampling {
+            fraction: config.max_samples,
+            bag: config.subforest_size,
+            honest: config.honest.then_some(config.honest_share),
+        };
+        let sampler = Sampler { sampling, units, seed: ctx.seed.named("causal") };
+        ctx.event(&Event::Stage { name: "growing the causal forest".into(), total: Some(config.n_estimators as u64) });
+        let kitchen = Kitchen {
+            ground: &ground,
+            growth: self.growth(rows.x.n_cols()),
+            sampler: &sampler,
+            n_trees: config.n_estimators,
+            weight: rows.weight,
+            ctx,
+        };
+        let min_variance = 1e-10 * rows.treatment_variance();
+        let (forest, in_bag) = recipes::causal(&kitchen, self.rule(), &zy, min_variance)?;
+        let slopes = out_of_bag(&forest, &ground, &in_bag);
+        let facts = Facts { binary: rows.is_binary(), overall: overall(&zy, rows.weight), n_rows: rows.x.n_rows() };
+        let held_out = CausalForestModel::assemble(&slopes, m_hat, e_hat, &facts);
+        let mut diagnostics = Diagnostics { importance: importance(&forest, rows.columns), ..Diagnostics::default() };
+        describe(rows, Centred { m: m_hat, e: e_hat }, &held_out, &mut diagnostics);
+        warn_unseen(slopes.iter().filter(|s| s.is_none()).count(), &mut diagnostics);
+        let nuisance = Nuisance::Forests { m: Box::new(m.forest), e: Box::new(e.forest) };
+        Ok(CausalForestModel { forest, nuisance, facts, diagnostics, held_out: Some(held_out) })
+    }
+
+    pub(crate) fn growth(&self, p: usize) -> Growth {
+        let usual = ((p as f64).sqrt() + 20.0).ceil() as usize;
+        Growth {
+            candidates: Candidates::Poisson(self.config.max_features.unwrap_or(usual).min(p) as f64),
+            min_node_size: self.config.min_node_size,
+            max_depth: usize::MAX,
+            halfway: false,
+        }
+    }
+
+    fn rule(&self) -> CausalRule {
+        let CausalForestConfig { min_node_size, alpha, imbalance_penalty, .. } = self.config;
+        if self.config.stabilize_splits {
+            CausalRule::Treatment(Treatment { min_node_size: min_node_size as f64, alpha, imbalance_penalty })
+        } else {
+            CausalRule::Plain(Variance { min_rows: 1.0, alpha, imbalance_penalty })
+        }
+    }
+
+    /// A centering forest of `target` with its out-of-bag predictions.
+    pub(crate) fn centre(
+        &self,
+        ground: &Ground,
+        units: &Units,
+        rows: &CausalRows<'_>,
+        target: &[f64],
+        (what, ctx): (&str, &FitContext<'_>),
+    ) -> Result<Centering> {
+        let config = &self.config;
+        let n_trees = config.n_nuisance.unwrap_or((config.n_estimators / 4).max(50));
+        ctx.event(&Event::Stage { name: format!("centering the {what}"), total: Some(n_trees as u64) });
+        let honest = config.honest.then_some(config.honest_share);
+        let sampling = Sampling { fraction: config.max_samples, bag: 1, honest };
+        let sampler = Sampler { sampling, units: units.clone(), seed: ctx.seed.named(what) };
+        let growth = self.growth(rows.x.n_cols());
+        let kitchen = Kitchen { ground, growth, sampler: &sampler, n_trees, weight: rows.weight, ctx };
+        let split = Variance { min_rows: 1.0, alpha: config.alpha, imbalance_penalty: config.imbalance_penalty };
+        let (forest, held_out) = MeanForest::fit(&kitchen, split, target)?;
+        Ok(Centering { forest, held_out })
+    }
+}
+
+impl Estimator for CausalForest {
+    fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>> {
+        let treatment = two_arms(design, NAME)?;
+        Ok(Box::new(self.fit_rows(&CausalRows::of_design(design, &treatment), ctx)?))
+    }
+}
+
+/// Treatment and outcome residuals; the outcome's mean is taken out, since leaves keep single precision.
+pub(crate) fn residuals(rows: &CausalRows<'_>, m: &[f64], e: &[f64]) -> Vec<[f64; 2]> {
+    let y: Vec<f64> = rows.y.iter().zip(m).map(|(y, m)| y - m).collect();
+    let level = weighted_mean(&y, rows.weight);
+    y.iter().zip(rows.treatment.iter().zip(e)).map(|(y, (w, e))| [w - e, y - level]).collect()
+}
+
+/// The slope over all rows.
+pub(crate) fn overall(zy: &[[f64; 2]], weight: Option<&[f64]>) -> f64 {
+    let all: Vec<u32> = (0..zy.len() as u32).collect();
+    crate::relabel::slope(zy, weight, &all).unwrap_or(0.0)
+}
+
+/// Warns of rows without an out-of-bag effect.
+pub(crate) fn warn_unseen(n: usize, out: &mut Diagnostics) {
+    if n > 0 {
+        out.warn(
+            "no-out-of-bag-tree",
+            format!("{n} training rows were seen by every tree and got the overall effect instead; grow more trees"),
+        );
+    }
+}
+
+pub(crate) fn bad(name: &str, value: &dyn std::fmt::Display, expected: &str) -> Error {
+    Error::BadParameter {
+        owner: NAME.to_owned(),
+        name: name.to_owned(),
+        value: value.to_string(),
+        expected: expected.to_owned(),
+    }
+}

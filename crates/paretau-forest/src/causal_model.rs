@@ -1,0 +1,185 @@
+//! A fitted causal forest: effects with standard errors, expected outcomes, diagnostics, state.
+
+use std::sync::Arc;
+
+use paretau_core::{Diagnostics, Effects, Error, Features, FittedModel, FittedRegressor, Result, State, Toolbox};
+use serde::{Deserialize, Serialize};
+
+use crate::bins::Bins;
+use crate::effect::{Slope, slopes};
+use crate::forest::{Forest, Ground, InBag};
+use crate::input;
+use crate::leaf::moments_width;
+use crate::mean_forest::MeanForest;
+
+/// Where expected outcome m(x) and expected treatment e(x) of new rows come from.
+#[derive(Debug)]
+pub(crate) enum Nuisance {
+    /// The centering forests.
+    Forests {
+        /// Expected outcome.
+        m: Box<MeanForest>,
+        /// Expected treatment.
+        e: Box<MeanForest>,
+    },
+    /// The mean of the models of all folds.
+    Folds {
+        /// Expected outcome, one model a fold.
+        m: FoldModels,
+        /// Expected treatment, one model a fold.
+        e: FoldModels,
+    },
+}
+
+/// Models of one base learner, one a fold.
+#[derive(Debug)]
+pub(crate) struct FoldModels {
+    /// Name of the base learner.
+    pub(crate) base: String,
+    pub(crate) models: Vec<Box<dyn FittedRegressor>>,
+}
+
+impl FoldModels {
+    /// Mean of the models' predictions.
+    pub(crate) fn predict(&self, x: &Features) -> Result<Vec<f64>> {
+        let mut out = vec![0.0; x.n_rows()];
+        for model in &self.models {
+            out.iter_mut().zip(model.predict(x)?).for_each(|(sum, v)| *sum += v / self.models.len() as f64);
+        }
+        Ok(out)
+    }
+
+    fn state(&self) -> Result<State> {
+        let mut state = State::default();
+        state.nest("facts", State::new(&FoldFacts { base: self.base.clone(), n_folds: self.models.len() })?);
+        for (k, model) in self.models.iter().enumerate() {
+            state.nest(&format!("fold{k}"), model.state()?);
+        }
+        Ok(state)
+    }
+
+    fn load(state: &State, tools: &Toolbox) -> Result<Self> {
+        let FoldFacts { base, n_folds } = state.nested("facts")?.parse()?;
+        let entry = tools.base(&base)?;
+        let models = (0..n_folds).map(|k| entry.load(&state.nested(&format!("fold{k}"))?)).collect::<Result<_>>()?;
+        Ok(Self { base, models })
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct FoldFacts {
+    base: String,
+    n_folds: usize,
+}
+
+impl Nuisance {
+    fn predict(&self, x: &Features) -> Result<(Vec<f64>, Vec<f64>)> {
+        match self {
+            Self::Forests { m, e } => Ok((m.predict(x), e.predict(x))),
+            Self::Folds { m, e } => Ok((m.predict(x)?, e.predict(x)?)),
+        }
+    }
+}
+
+/// A fitted causal forest.
+#[derive(Debug)]
+pub struct CausalForestModel {
+    pub(crate) forest: Forest,
+    pub(crate) nuisance: Nuisance,
+    pub(crate) facts: Facts,
+    pub(crate) diagnostics: Diagnostics,
+    pub(crate) held_out: Option<Effects>,
+}
+
+/// Small facts of a causal forest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Facts {
+    /// Whether the treatment is 0 or 1.
+    pub(crate) binary: bool,
+    /// Effect over all rows, for rows about which no tree can tell.
+    pub(crate) overall: f64,
+    /// Outcomes enter the forest about this level.
+    pub(crate) n_rows: usize,
+}
+
+/// Effects of the training rows from trees that have not seen them, and for how many rows there were none.
+pub(crate) fn out_of_bag(forest: &Forest, ground: &Ground, in_bag: &InBag) -> Vec<Option<Slope>> {
+    forest.map_blocks_out_of_bag(&ground.codes, in_bag, |block| slopes(block, 1, true))
+}
+
+impl CausalForestModel {
+    /// Puts slopes and nuisances together. The expected outcomes are m − e·τ and m + (1 − e)·τ.
+    pub(crate) fn assemble(slopes: &[Option<Slope>], m: &[f64], e: &[f64], facts: &Facts) -> Effects {
+        let tau: Vec<f64> = slopes.iter().map(|s| s.map_or(facts.overall, |s| s.tau[0])).collect();
+        let widest = slopes.iter().flatten().filter_map(|s| s.variance).map(|v| v[0]).fold(0.0, f64::max);
+        let has_se = slopes.iter().flatten().any(|s| s.variance.is_some());
+        // A row about which nothing is known is at least as uncertain as any other.
+        let se = |s: &Option<Slope>| s.and_then(|s| s.variance).map_or(widest, |v| v[0]).sqrt();
+        Effects {
+            mu0: m.iter().zip(e).zip(&tau).map(|((m, e), t)| m - e * t).collect(),
+            mu1: m.iter().zip(e).zip(&tau).map(|((m, e), t)| m + (1.0 - e) * t).collect(),
+            se: has_se.then(|| slopes.iter().map(se).collect()),
+            e: facts.binary.then(|| e.iter().map(|e| inside(*e, facts.n_rows)).collect()),
+            tau,
+        }
+    }
+
+    /// Reads the model back.
+    pub(crate) fn load(state: &State, tools: &Toolbox) -> Result<Self> {
+        let bins: Arc<Bins> = Bins::load(&state.nested("bins")?)?;
+        let forest = Forest::load(&state.nested("forest")?, bins.clone())?;
+        if forest.width != moments_width(1) {
+            return Err(Error::bad_model("a causal forest must keep four numbers a leaf"));
+        }
+        let (m, e) = (state.nested("m")?, state.nested("e")?);
+        let nuisance = if m.json.get("forest").is_some() {
+            Nuisance::Forests { m: Box::new(MeanForest::load(&m, &bins)?), e: Box::new(MeanForest::load(&e, &bins)?) }
+        } else {
+            Nuisance::Folds { m: FoldModels::load(&m, tools)?, e: FoldModels::load(&e, tools)? }
+        };
+        let facts = state.nested("facts")?.parse()?;
+        let diagnostics = state.nested("diagnostics")?.parse()?;
+        Ok(Self { forest, nuisance, facts, diagnostics, held_out: None })
+    }
+}
+
+/// A propensity strictly between 0 and 1: drawn in by half a row.
+fn inside(e: f64, n: usize) -> f64 {
+    (e.clamp(0.0, 1.0) * n as f64 + 0.5) / (n as f64 + 1.0)
+}
+
+impl FittedModel for CausalForestModel {
+    fn n_features(&self) -> usize {
+        self.forest.bins.n_cols()
+    }
+
+    fn effects(&self, x: &Features) -> Result<Effects> {
+        input::check_columns(self.n_features(), x)?;
+        let found = self.forest.map_blocks(x, |block| slopes(block, 1, true));
+        let (m, e) = self.nuisance.predict(x)?;
+        Ok(Self::assemble(&found, &m, &e, &self.facts))
+    }
+
+    fn diagnostics(&self) -> &Diagnostics {
+        &self.diagnostics
+    }
+
+    fn state(&self) -> Result<State> {
+        let mut state = State::default();
+        state.nest("facts", State::new(&self.facts)?);
+        state.nest("diagnostics", State::new(&self.diagnostics)?);
+        state.nest("bins", self.forest.bins.state()?);
+        state.nest("forest", self.forest.state()?);
+        let (m, e) = match &self.nuisance {
+            Nuisance::Forests { m, e } => (m.state()?, e.state()?),
+            Nuisance::Folds { m, e } => (m.state()?, e.state()?),
+        };
+        state.nest("m", m);
+        state.nest("e", e);
+        Ok(state)
+    }
+
+    fn held_out_effects(&self) -> Option<&Effects> {
+        self.held_out.as_ref()
+    }
+}

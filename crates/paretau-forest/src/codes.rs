@@ -1,0 +1,111 @@
+//! Bin codes of the training rows, column after column: one byte a cell, or two in exact mode.
+
+use paretau_core::Features;
+use rayon::prelude::*;
+
+use crate::bins::{Bins, MISSING, SparseColumns, column_values};
+
+/// A training code: a byte, or two bytes when every distinct value has its own.
+pub(crate) trait Code: Copy + Send + Sync + Into<u16> + 'static {
+    /// Whether all codes fit a histogram of 256 bins.
+    const BYTE: bool;
+    /// The code as an index below 256; only meaningful when [`Code::BYTE`].
+    fn byte(self) -> u8;
+}
+
+impl Code for u8 {
+    const BYTE: bool = true;
+    #[inline(always)]
+    fn byte(self) -> u8 {
+        self
+    }
+}
+
+impl Code for u16 {
+    const BYTE: bool = false;
+    #[inline(always)]
+    fn byte(self) -> u8 {
+        self as u8
+    }
+}
+
+/// The cells of all columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Cells {
+    /// At most 256 bins a column.
+    Byte(Vec<u8>),
+    /// Every distinct value its own code.
+    Wide(Vec<u16>),
+}
+
+/// The codes of the training rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Codes {
+    pub(crate) n_rows: usize,
+    pub(crate) cells: Cells,
+    /// The code that stands for a missing value in each column, which is one more than its last bin.
+    pub(crate) missing: Vec<u16>,
+    /// Whether each column is categorical.
+    pub(crate) categorical: Vec<bool>,
+}
+
+impl Codes {
+    /// Codes of all rows of `x`; `wide` for exact mode.
+    pub(crate) fn new(x: &Features, bins: &Bins, wide: bool) -> Self {
+        let missing: Vec<u16> = bins.columns.iter().map(|c| c.n_bins() as u16).collect();
+        let by_column = SparseColumns::of(x);
+        let cells = if wide {
+            Cells::Wide(fill(x, by_column.as_ref(), |j, v| match bins.columns[j].code(v) {
+                MISSING => missing[j],
+                code => code,
+            }))
+        } else {
+            Cells::Byte(fill(x, by_column.as_ref(), |j, v| match bins.columns[j].code(v) {
+                MISSING => missing[j] as u8,
+                code => code as u8,
+            }))
+        };
+        let categorical = bins.columns.iter().map(crate::bins::ColumnBins::is_categorical).collect();
+        Self { n_rows: x.n_rows(), cells, missing, categorical }
+    }
+
+    /// Number of columns.
+    pub(crate) fn n_cols(&self) -> usize {
+        self.missing.len()
+    }
+
+    /// The codes of the rows `rows` as query codes, row after row.
+    pub(crate) fn decode(&self, rows: std::ops::Range<usize>, out: &mut Vec<u16>) {
+        out.clear();
+        out.resize(rows.len() * self.n_cols(), 0);
+        match &self.cells {
+            Cells::Byte(cells) => self.transpose(cells, rows, out),
+            Cells::Wide(cells) => self.transpose(cells, rows, out),
+        }
+    }
+
+    fn transpose<C: Code>(&self, cells: &[C], rows: std::ops::Range<usize>, out: &mut [u16]) {
+        let p = self.n_cols();
+        for j in 0..p {
+            let column = &cells[j * self.n_rows..(j + 1) * self.n_rows];
+            for (k, &code) in column[rows.clone()].iter().enumerate() {
+                let code: u16 = code.into();
+                out[k * p + j] = if code == self.missing[j] { MISSING } else { code };
+            }
+        }
+    }
+}
+
+fn fill<C: Send + Default + Clone>(
+    x: &Features,
+    by_column: Option<&SparseColumns>,
+    code: impl Fn(usize, f64) -> C + Sync,
+) -> Vec<C> {
+    let n = x.n_rows();
+    let mut cells = vec![C::default(); n * x.n_cols()];
+    cells.par_chunks_mut(n.max(1)).enumerate().for_each_init(Vec::new, |values, (j, column)| {
+        column_values(x, by_column, j, values);
+        column.iter_mut().zip(values.iter()).for_each(|(cell, &v)| *cell = code(j, v));
+    });
+    cells
+}

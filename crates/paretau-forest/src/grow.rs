@@ -1,0 +1,258 @@
+//! Growing one tree: rows are partitioned in place, depth first; leaves are summarised as soon as they are final.
+
+use std::ops::Range;
+
+use paretau_core::Rng;
+
+use crate::codes::{Code, Codes};
+use crate::leaf::LeafRule;
+use crate::relabel::Relabel;
+use crate::sample::{Drawn, poisson};
+use crate::split::SplitRule;
+use crate::split::search::{Best, ColumnView, Cut, NodeView, Search};
+use crate::tree::{INDEX, MISSING_LEFT, Node, SET, Tree, contains};
+
+/// How many columns are tried at a node.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Candidates {
+    /// A Poisson number with this mean, at least one.
+    Poisson(f64),
+    /// This many; if none of them can be split on, more are tried.
+    Fixed(usize),
+}
+
+/// Limits of a tree's growth that no split rule knows about.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Growth {
+    pub(crate) candidates: Candidates,
+    /// Nodes of at most this many rows are leaves.
+    pub(crate) min_node_size: usize,
+    /// Deepest level, the root being 0.
+    pub(crate) max_depth: usize,
+    /// Whether thresholds lie halfway between the codes of the two sides.
+    pub(crate) halfway: bool,
+}
+
+/// The three pieces that make a forest what it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pieces<R, S, F> {
+    pub(crate) relabel: R,
+    pub(crate) split: S,
+    pub(crate) leaf: F,
+}
+
+/// Buffers of one thread.
+#[derive(Debug)]
+pub(crate) struct Workspace<const L: usize> {
+    pub(crate) drawn: Drawn,
+    search: Search<L>,
+    lanes: Vec<[f64; L]>,
+    spare: Vec<u32>,
+    columns: Vec<u16>,
+    stack: Vec<Pending>,
+}
+
+impl<const L: usize> Default for Workspace<L> {
+    fn default() -> Self {
+        Self {
+            drawn: Drawn::default(),
+            search: Search::default(),
+            lanes: Vec::new(),
+            spare: Vec::new(),
+            columns: Vec::new(),
+            stack: Vec::new(),
+        }
+    }
+}
+
+/// A node that still has to be split or made a leaf.
+#[derive(Debug)]
+struct Pending {
+    node: u32,
+    grow: Range<usize>,
+    honest: Range<usize>,
+    depth: usize,
+}
+
+/// Sets a tree can number; splits on categories stop beyond.
+const MAX_SETS: usize = u16::MAX as usize;
+
+/// Grows a tree on the rows in `work.drawn`. `cells` are the columns of `codes`.
+pub(crate) fn grow<R, S, F, C, const L: usize>(
+    pieces: &Pieces<R, S, F>,
+    growth: &Growth,
+    codes: &Codes,
+    cells: &[C],
+    rng: &mut Rng,
+    work: &mut Workspace<L>,
+) -> Tree
+where
+    R: Relabel,
+    S: SplitRule<R::Label, L>,
+    F: LeafRule,
+    C: Code,
+{
+    let Workspace { drawn, search, lanes, spare, columns, stack } = work;
+    let Drawn { grow, honest, .. } = drawn;
+    let is_honest = !honest.is_empty();
+    let p = codes.n_cols();
+    columns.clear();
+    columns.extend(0..p as u16);
+    spare.resize(grow.len().max(honest.len()).max(spare.len()), 0);
+    let mut tree = Tree { nodes: vec![Node::leaf(INDEX)], ..Tree::default() };
+    stack.clear();
+    stack.push(Pending { node: 0, grow: 0..grow.len(), honest: 0..honest.len(), depth: 0 });
+    while let Some(pending) = stack.pop() {
+        let rows = &grow[pending.grow.clone()];
+        let honest_rows = &honest[pending.honest.clone()];
+        let best = if rows.len() <= growth.min_node_size.max(1) || pending.depth >= growth.max_depth {
+            None
+        } else {
+            pieces.relabel.node(rows).and_then(|node| {
+                lanes.clear();
+                lanes.extend(rows.iter().map(|&i| pieces.split.lanes(&pieces.relabel.label(&node, i))));
+                let view = view::<R, S, L>(&pieces.split, rows, lanes, honest_rows);
+                let column = |feature: u16| {
+                    let j = usize::from(feature);
+                    ColumnView {
+                        feature,
+                        codes: &cells[j * codes.n_rows..(j + 1) * codes.n_rows],
+                        missing: codes.missing[j],
+                        categorical: codes.categorical[j],
+                        halfway: growth.halfway,
+                    }
+                };
+                choose(&pieces.split, growth.candidates, &view, column, (&mut *columns, &mut *rng, &mut *search))
+            })
+        };
+        let best = best.filter(|b| matches!(b.cut, Cut::Threshold(_)) || tree.sets.len() < MAX_SETS);
+        let Some(best) = best else {
+            let index = (tree.leaves.len() / pieces.leaf.width().max(1)) as u32;
+            let kept = pieces.leaf.summarise(if is_honest { honest_rows } else { rows }, &mut tree.leaves);
+            tree.nodes[pending.node as usize] = Node::leaf(if kept { index } else { INDEX });
+            continue;
+        };
+        let j = usize::from(best.feature);
+        let column = &cells[j * codes.n_rows..(j + 1) * codes.n_rows];
+        let goes_left = |row: u32| sends_left(&best, column[row as usize].into(), codes.missing[j]);
+        let n_left = partition(&mut grow[pending.grow.clone()], spare, goes_left);
+        let n_honest_left = partition(&mut honest[pending.honest.clone()], spare, goes_left);
+        let child = tree.nodes.len() as u32;
+        tree.nodes[pending.node as usize] = inner(&best, child, &mut tree.sets);
+        tree.nodes.extend([Node::leaf(INDEX); 2]);
+        let (grow_at, honest_at) = (pending.grow.start + n_left, pending.honest.start + n_honest_left);
+        let depth = pending.depth + 1;
+        stack.push(Pending {
+            node: child + 1,
+            grow: grow_at..pending.grow.end,
+            honest: honest_at..pending.honest.end,
+            depth,
+        });
+        stack.push(Pending {
+            node: child,
+            grow: pending.grow.start..grow_at,
+            honest: pending.honest.start..honest_at,
+            depth,
+        });
+    }
+    tree.prune();
+    tree.nodes.shrink_to_fit();
+    tree.leaves.shrink_to_fit();
+    tree
+}
+
+/// Sums over the node, and the rule's limits for it.
+fn view<'a, R: Relabel, S: SplitRule<R::Label, L>, const L: usize>(
+    rule: &S,
+    rows: &'a [u32],
+    lanes: &'a [[f64; L]],
+    honest: &'a [u32],
+) -> NodeView<'a, S::Bounds, L> {
+    let mut total = [0.0; L];
+    for row in lanes {
+        (0..L).for_each(|k| total[k] += row[k]);
+    }
+    if let Some(lane) = S::HONEST_LANE {
+        total[lane] += honest.len() as f64;
+    }
+    NodeView { rows, lanes, honest, total, bounds: rule.bounds(&total) }
+}
+
+/// The best split over columns drawn at random.
+fn choose<'a, Label, S: SplitRule<Label, L>, C: Code, const L: usize>(
+    rule: &S,
+    candidates: Candidates,
+    node: &NodeView<'_, S::Bounds, L>,
+    column: impl Fn(u16) -> ColumnView<'a, C>,
+    (columns, rng, search): (&mut [u16], &mut Rng, &mut Search<L>),
+) -> Option<Best> {
+    let p = columns.len();
+    let wanted = match candidates {
+        Candidates::Poisson(mean) => poisson(rng, mean).clamp(1, p),
+        Candidates::Fixed(k) => k.clamp(1, p),
+    };
+    let mut best = Best { gain: 0.0, feature: 0, cut: Cut::Threshold(0), missing_left: false };
+    for k in 0..p {
+        let enough = k >= wanted && (best.gain > 0.0 || matches!(candidates, Candidates::Poisson(_)));
+        if enough {
+            break;
+        }
+        if wanted < p {
+            let other = k + rng.below(p - k);
+            columns.swap(k, other);
+        }
+        search.improve(rule, node, &column(columns[k]), &mut best);
+    }
+    (best.gain > 0.0).then_some(best)
+}
+
+fn sends_left(best: &Best, code: u16, missing: u16) -> bool {
+    if code == missing {
+        return best.missing_left;
+    }
+    match &best.cut {
+        Cut::Threshold(cut) => code <= *cut,
+        Cut::Set(set) => contains(set, code),
+    }
+}
+
+fn inner(best: &Best, child: u32, sets: &mut Vec<crate::tree::LevelSet>) -> Node {
+    let mut marks = if best.missing_left { MISSING_LEFT } else { 0 };
+    let cut = match best.cut {
+        Cut::Threshold(cut) => cut,
+        Cut::Set(set) => {
+            marks |= SET;
+            sets.push(set);
+            (sets.len() - 1) as u16
+        }
+    };
+    Node { child: child | marks, feature: best.feature, cut }
+}
+
+/// Moves rows that go left to the front, keeping the order on both sides; gives back how many there are.
+fn partition(rows: &mut [u32], spare: &mut [u32], goes_left: impl Fn(u32) -> bool) -> usize {
+    let (mut left, mut right) = (0, 0);
+    for k in 0..rows.len() {
+        let row = rows[k];
+        let is_left = goes_left(row);
+        rows[left] = row;
+        spare[right] = row;
+        left += usize::from(is_left);
+        right += usize::from(!is_left);
+    }
+    rows[left..].copy_from_slice(&spare[..right]);
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partition_is_stable() {
+        let mut rows = [5, 2, 8, 1, 4, 7];
+        let mut spare = [0; 6];
+        assert_eq!(partition(&mut rows, &mut spare, |r| r % 2 == 0), 3);
+        assert_eq!(rows, [2, 8, 4, 5, 1, 7]);
+    }
+}

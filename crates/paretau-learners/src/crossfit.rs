@@ -1,0 +1,214 @@
+//! Cross-fitting, the one implementation: every row is predicted by a model that did not learn from it.
+//!
+//! Either the learner's own held-out predictions are used (out of bag, one fit), or one model a fold is fitted in
+//! parallel. Models get their seeds from the fold's number, so that nothing depends on the order in which they finish.
+
+use paretau_core::{
+    Column, Design, Error, Features, FitContext, FittedRegressor, Fold, RegressionTask, Regressor, Result, Seed,
+    Target, folds,
+};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::dealing::usable_folds;
+
+/// Where predictions for the training rows come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HeldOut {
+    /// Out of bag where the learner has such predictions, else folds.
+    Oob,
+    /// Always folds.
+    Folds,
+}
+
+/// A regression to be cross-fitted.
+#[derive(Debug, Clone, Copy)]
+pub struct CrossTask<'a> {
+    /// Features of all rows.
+    pub x: &'a Features,
+    /// Their columns.
+    pub columns: &'a [Column],
+    /// Outcome of the regression; entries of rows that are not learned from are ignored.
+    pub y: &'a [f64],
+    /// Row weights.
+    pub weight: Option<&'a [f64]>,
+    /// Groups that must not be split.
+    pub groups: Option<&'a [u32]>,
+    /// What to predict.
+    pub target: Target,
+    /// Which rows may be learned from (an arm, say); all rows are predicted. `None` is all.
+    pub learn_from: Option<&'a [bool]>,
+}
+
+impl<'a> CrossTask<'a> {
+    /// The regression of `y` on a design's features, with its weights and groups.
+    pub fn of(design: &'a Design, y: &'a [f64], target: Target) -> Self {
+        Self {
+            x: design.x(),
+            columns: design.columns(),
+            y,
+            weight: design.weight(),
+            groups: design.groups(),
+            target,
+            learn_from: None,
+        }
+    }
+
+    /// The same, learning only from the marked rows.
+    #[must_use]
+    pub fn from_rows(self, learn_from: &'a [bool]) -> Self {
+        Self { learn_from: Some(learn_from), ..self }
+    }
+
+    /// Fits on the given rows that may be learned from.
+    fn fit(&self, rows: Option<&[usize]>, learner: &dyn Regressor, ctx: &FitContext<'_>) -> Result<Fitted> {
+        ctx.check_interrupt()?;
+        let all = || -> Vec<usize> { (0..self.y.len()).collect() };
+        let chosen: Option<Vec<usize>> = match (rows, self.learn_from) {
+            (None, None) => None,
+            (rows, mask) => {
+                let from = rows.map_or_else(all, <[usize]>::to_vec);
+                Some(mask.map_or(from.clone(), |m| from.into_iter().filter(|&i| m[i]).collect()))
+            }
+        };
+        let Some(chosen) = chosen else {
+            let task = RegressionTask {
+                x: self.x,
+                columns: self.columns,
+                y: self.y,
+                weight: self.weight,
+                groups: self.groups,
+                target: self.target,
+            };
+            return Ok(Fitted { model: learner.fit(&task, ctx)?, rows: all() });
+        };
+        if chosen.is_empty() || self.weight.is_some_and(|w| chosen.iter().all(|&i| w[i] <= 0.0)) {
+            return Err(Error::unfit(
+                "a part of the cross-fitting has no rows of one arm; use fewer folds, or larger groups",
+            ));
+        }
+        let x = self.x.select(&chosen);
+        let pick = |v: &[f64]| -> Vec<f64> { chosen.iter().map(|&i| v[i]).collect() };
+        let (y, weight) = (pick(self.y), self.weight.map(pick));
+        let groups: Option<Vec<u32>> = self.groups.map(|g| chosen.iter().map(|&i| g[i]).collect());
+        let task = RegressionTask {
+            x: &x,
+            columns: self.columns,
+            y: &y,
+            weight: weight.as_deref(),
+            groups: groups.as_deref(),
+            target: self.target,
+        };
+        Ok(Fitted { model: learner.fit(&task, ctx)?, rows: chosen })
+    }
+}
+
+struct Fitted {
+    model: Box<dyn FittedRegressor>,
+    rows: Vec<usize>,
+}
+
+/// What cross-fitting gives.
+#[derive(Debug)]
+pub struct CrossFit {
+    /// A prediction for every row, by a model that did not learn from it.
+    pub held_out: Vec<f64>,
+    /// The model of all rows that may be learned from, for new rows.
+    pub model: Box<dyn FittedRegressor>,
+}
+
+/// Cross-fits and also fits on all rows. The folds are shared by all nuisances of one estimator.
+pub fn cross_fit(
+    task: &CrossTask<'_>,
+    learner: &dyn Regressor,
+    parts: &[Fold],
+    held_out: HeldOut,
+    ctx: &FitContext<'_>,
+) -> Result<CrossFit> {
+    let full = task.fit(None, learner, &ctx.with_seed(ctx.seed.named("full")))?;
+    let own = match held_out {
+        HeldOut::Oob => own_held_out(task, &full)?,
+        HeldOut::Folds => None,
+    };
+    let held_out = match own {
+        Some(own) => own,
+        None => held_out_by_folds(task, learner, parts, ctx)?,
+    };
+    Ok(CrossFit { held_out, model: full.model })
+}
+
+/// Fits on all rows that may be learned from, with the learner's own held-out predictions where it has any: for last
+/// stages, which nothing is built on.
+pub(crate) fn fit_all(task: &CrossTask<'_>, learner: &dyn Regressor, ctx: &FitContext<'_>) -> Result<FitAll> {
+    let full = task.fit(None, learner, &ctx.with_seed(ctx.seed.named("full")))?;
+    let held_out = own_held_out(task, &full)?;
+    Ok(FitAll { model: full.model, held_out })
+}
+
+/// A model of all rows, and perhaps held-out predictions of every row.
+pub(crate) struct FitAll {
+    pub(crate) model: Box<dyn FittedRegressor>,
+    pub(crate) held_out: Option<Vec<f64>>,
+}
+
+/// Held-out predictions only, for nuisances that new rows do not need.
+pub fn cross_predict(
+    task: &CrossTask<'_>,
+    learner: &dyn Regressor,
+    parts: &[Fold],
+    held_out: HeldOut,
+    ctx: &FitContext<'_>,
+) -> Result<Vec<f64>> {
+    match held_out {
+        // The learner tells only after a fit whether it has held-out predictions.
+        HeldOut::Oob => Ok(cross_fit(task, learner, parts, held_out, ctx)?.held_out),
+        HeldOut::Folds => held_out_by_folds(task, learner, parts, ctx),
+    }
+}
+
+/// The learner's own held-out predictions; rows it was not given are predicted as new ones.
+fn own_held_out(task: &CrossTask<'_>, full: &Fitted) -> Result<Option<Vec<f64>>> {
+    let Some(own) = full.model.held_out() else { return Ok(None) };
+    let mut out = vec![f64::NAN; task.y.len()];
+    full.rows.iter().zip(own).for_each(|(&i, v)| out[i] = *v);
+    // Other arms' rows, and the odd row that no part of the learner left out.
+    let rest: Vec<usize> = (0..out.len()).filter(|&i| !out[i].is_finite()).collect();
+    if !rest.is_empty() {
+        let predicted = full.model.predict(&task.x.select(&rest))?;
+        rest.iter().zip(predicted).for_each(|(&i, v)| out[i] = v);
+    }
+    Ok(Some(out))
+}
+
+fn held_out_by_folds(
+    task: &CrossTask<'_>,
+    learner: &dyn Regressor,
+    parts: &[Fold],
+    ctx: &FitContext<'_>,
+) -> Result<Vec<f64>> {
+    let predictions: Vec<Result<Vec<f64>>> = parts
+        .par_iter()
+        .enumerate()
+        .map(|(k, fold)| {
+            let seed = ctx.seed.named("fold").indexed(k as u64);
+            let fitted = task.fit(Some(&fold.train), learner, &ctx.with_seed(seed))?;
+            fitted.model.predict(&task.x.select(&fold.held_out))
+        })
+        .collect();
+    let mut out = vec![0.0; task.y.len()];
+    for (fold, predicted) in parts.iter().zip(predictions) {
+        fold.held_out.iter().zip(predicted?).for_each(|(&i, v)| out[i] = v);
+    }
+    Ok(out)
+}
+
+/// Folds of a design, within arms, whole groups together; fewer than asked for when an arm is small.
+pub fn design_folds(design: &Design, wanted: usize, seed: Seed) -> Result<Vec<Fold>> {
+    let Some(k) = usable_folds(design.t(), design.groups(), wanted) else {
+        return Err(Error::unfit(
+            "cross-fitting needs at least two rows of each arm (two groups, when rows are grouped)",
+        ));
+    };
+    folds(design.t(), design.groups(), k, seed)
+}

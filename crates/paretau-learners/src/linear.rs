@@ -1,0 +1,259 @@
+//! Effects by ridge regression: `lr-1`, one model with the treatment as an unpenalised column, and `lr-2`, one model
+//! an arm.
+//!
+//! Both are linear in the features also when the outcome is binary (a linear probability model): expected outcomes
+//! are not clipped to [0, 1], because clipping would bias the effect, which is what they are for.
+
+use paretau_core::{
+    ConfigEntry, Design, Diagnostics, Effects, Error, Estimator, EstimatorInfo, Family, Features, FitContext,
+    FittedModel, Handles, Importance, ParamKind, ParamSpec, Result, State, Toolbox,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{Ridge, RidgeOptions, RidgeTask};
+
+/// Whether the arms share their coefficients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LinearArms {
+    /// One model; the effect is the coefficient of the treatment, the same for all rows.
+    Shared,
+    /// One model an arm; the effect is the difference of their predictions.
+    Separate,
+}
+
+/// Parameters of the linear estimators.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinearConfig {
+    /// One model or one an arm.
+    pub arms: LinearArms,
+    /// Ridge penalty on standardised features; `None` chooses by cross-validation.
+    pub penalty: Option<f64>,
+    /// Folds of the choice; `None` is exact leave-one-out (5 folds with groups).
+    pub folds: Option<usize>,
+}
+
+const PARAMS: &[ParamSpec] = &[
+    ParamSpec {
+        name: "arms",
+        kind: ParamKind::Choice(&["shared", "separate"]),
+        help: "`shared`: one model, treatment as an unpenalised column, a constant effect; `separate`: one model an arm",
+    },
+    ParamSpec {
+        name: "penalty",
+        kind: ParamKind::Auto(&ParamKind::Float { min: 0.0, max: f64::INFINITY }),
+        help: "ridge penalty on standardised features, per unit of row weight; auto chooses by cross-validation",
+    },
+    ParamSpec {
+        name: "folds",
+        kind: ParamKind::Auto(&ParamKind::Int { min: 2, max: 100 }),
+        help: "folds for choosing the penalty; auto is exact leave-one-out, or 5 folds of whole groups",
+    },
+];
+
+const HANDLES: Handles = Handles { missing: false, sparse: true, categories: false, many_arms: false };
+
+/// `lr-1`: ridge with the treatment as an unpenalised column.
+pub const LR_1: ConfigEntry<LinearConfig> = ConfigEntry {
+    info: EstimatorInfo {
+        name: "lr-1",
+        aliases: &["LR-1", "LR1"],
+        family: Family::Linear,
+        class: "LinearEffect",
+        summary: "Ridge regression with the treatment as a column: one effect for everyone",
+        reference: "Hoerl and Kennard (1970)",
+        handles: HANDLES,
+    },
+    params: PARAMS,
+    preset: || LinearConfig { arms: LinearArms::Shared, penalty: None, folds: None },
+    build: |config, _| Ok(Box::new(LinearEstimator { config })),
+    load,
+};
+
+/// `lr-2`: one ridge an arm.
+pub const LR_2: ConfigEntry<LinearConfig> = ConfigEntry {
+    info: EstimatorInfo {
+        name: "lr-2",
+        aliases: &["LR-2", "LR2"],
+        family: Family::Linear,
+        class: "LinearEffect",
+        summary: "One ridge regression an arm: the effect is linear in the features",
+        reference: "Hoerl and Kennard (1970)",
+        handles: HANDLES,
+    },
+    params: PARAMS,
+    preset: || LinearConfig { arms: LinearArms::Separate, penalty: None, folds: None },
+    build: |config, _| Ok(Box::new(LinearEstimator { config })),
+    load,
+};
+
+#[derive(Debug)]
+struct LinearEstimator {
+    config: LinearConfig,
+}
+
+impl Estimator for LinearEstimator {
+    fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>> {
+        let name = match self.config.arms {
+            LinearArms::Shared => "lr-1",
+            LinearArms::Separate => "lr-2",
+        };
+        two_arms(design, name)?;
+        ctx.check_interrupt()?;
+        let options = RidgeOptions { penalty: self.config.penalty, folds: self.config.folds };
+        let mut diagnostics = Diagnostics::default();
+        let (models, sizes) = match self.config.arms {
+            LinearArms::Shared => {
+                let t: Vec<f64> = design.t().iter().map(|&a| f64::from(a)).collect();
+                let task = RidgeTask {
+                    x: design.x(),
+                    y: design.y(),
+                    free: Some(&t),
+                    weight: design.weight(),
+                    groups: design.groups(),
+                };
+                let model = Ridge::fit(&task, &options, ctx.seed)?;
+                note(&mut diagnostics, "", &model);
+                (vec![model.clone()], model.standardised())
+            }
+            LinearArms::Separate => {
+                let models = [0, 1]
+                    .into_iter()
+                    .map(|arm| {
+                        let rows = design.rows_of_arm(arm);
+                        let part = Arm::of(design, &rows);
+                        let task = RidgeTask {
+                            x: &part.x,
+                            y: &part.y,
+                            free: None,
+                            weight: part.weight.as_deref(),
+                            groups: part.groups.as_deref(),
+                        };
+                        Ridge::fit(&task, &options, ctx.seed.named("arm").indexed(u64::from(arm)))
+                    })
+                    .collect::<Result<Vec<_>>>()?;
+                note(&mut diagnostics, "_control", &models[0]);
+                note(&mut diagnostics, "_treated", &models[1]);
+                // What moves the effect: the difference of the arms' coefficients, in pooled standard deviations.
+                let sizes = (0..design.x().n_cols())
+                    .map(|j| {
+                        let sd = f64::midpoint(models[0].sd[j].powi(2), models[1].sd[j].powi(2));
+                        (models[1].coef[j] - models[0].coef[j]) * sd.sqrt()
+                    })
+                    .collect();
+                (models, sizes)
+            }
+        };
+        let total: f64 = sizes.iter().map(|s: &f64| s.abs()).sum();
+        if total > 0.0 {
+            diagnostics.importance = design
+                .columns()
+                .iter()
+                .zip(&sizes)
+                .map(|(column, s)| Importance { name: column.name.clone(), share: s.abs() / total })
+                .collect();
+        }
+        Ok(Box::new(LinearModel { arms: self.config.arms, models, diagnostics }))
+    }
+}
+
+fn note(diagnostics: &mut Diagnostics, suffix: &str, model: &Ridge) {
+    diagnostics.note(&format!("penalty{suffix}"), model.penalty);
+    if let Some(r2) = model.r2 {
+        diagnostics.note(&format!("r2_cv{suffix}"), r2);
+    }
+}
+
+/// Refuses designs with more than two arms in the words of the estimator.
+pub(crate) fn two_arms(design: &Design, estimator: &str) -> Result<()> {
+    if design.n_arms() == 2 {
+        return Ok(());
+    }
+    Err(Error::Unsupported {
+        estimator: estimator.to_owned(),
+        message: format!("compares two arms, the data have {}; choose two with the treated value", design.n_arms()),
+    })
+}
+
+/// The columns of a design at some rows, copied.
+pub(crate) struct Arm {
+    pub(crate) x: Features,
+    pub(crate) y: Vec<f64>,
+    pub(crate) weight: Option<Vec<f64>>,
+    pub(crate) groups: Option<Vec<u32>>,
+}
+
+impl Arm {
+    pub(crate) fn of(design: &Design, rows: &[usize]) -> Self {
+        Self {
+            x: design.x().select(rows),
+            y: rows.iter().map(|&i| design.y()[i]).collect(),
+            weight: design.weight().map(|w| rows.iter().map(|&i| w[i]).collect()),
+            groups: design.groups().map(|g| rows.iter().map(|&i| g[i]).collect()),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct LinearModel {
+    arms: LinearArms,
+    /// One shared model, or control and treated.
+    models: Vec<Ridge>,
+    diagnostics: Diagnostics,
+}
+
+impl FittedModel for LinearModel {
+    fn n_features(&self) -> usize {
+        self.models[0].coef.len()
+    }
+
+    fn effects(&self, x: &Features) -> Result<Effects> {
+        self.check_columns(x)?;
+        crate::working::refuse_missing(x, "ridge regression")?;
+        let mu0 = self.models[0].predict(x);
+        Ok(match self.arms {
+            LinearArms::Shared => {
+                let effect = self.models[0].free;
+                let mu1 = mu0.iter().map(|m| m + effect).collect();
+                // Exactly constant, which the difference of two rounded sums is not.
+                Effects { tau: vec![effect; mu0.len()], ..Effects::from_outcomes(mu0, mu1) }
+            }
+            LinearArms::Separate => Effects::from_outcomes(mu0, self.models[1].predict(x)),
+        })
+    }
+
+    fn diagnostics(&self) -> &Diagnostics {
+        &self.diagnostics
+    }
+
+    fn state(&self) -> Result<State> {
+        let mut state = State::new(&Saved {
+            arms: self.arms,
+            n_features: self.n_features(),
+            diagnostics: self.diagnostics.clone(),
+        })?;
+        for (k, model) in self.models.iter().enumerate() {
+            model.put(&mut state, &k.to_string());
+        }
+        Ok(state)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    arms: LinearArms,
+    n_features: usize,
+    diagnostics: Diagnostics,
+}
+
+fn load(state: &State, _: &Toolbox) -> Result<Box<dyn FittedModel>> {
+    let saved: Saved = state.parse()?;
+    let n_models = match saved.arms {
+        LinearArms::Shared => 1,
+        LinearArms::Separate => 2,
+    };
+    let models =
+        (0..n_models).map(|k: usize| Ridge::get(state, &k.to_string(), saved.n_features)).collect::<Result<_>>()?;
+    Ok(Box::new(LinearModel { arms: saved.arms, models, diagnostics: saved.diagnostics }))
+}

@@ -1,0 +1,184 @@
+//! DR-learner: a regression of doubly robust scores, whose conditional mean is the effect if either the outcomes or
+//! the propensity are right.
+//!
+//! The scores `mu1 - mu0 + w (2t - 1)(y - mu_t)` hold inverse propensity weights, which poor overlap makes wild: a few
+//! rows then decide the regression. They are clipped, trimmed, or, by default, Pareto-smoothed within each arm.
+
+use paretau_core::{
+    ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family, Features, FitContext, FittedModel,
+    ParamKind, ParamSpec, Result, Target, Toolbox,
+};
+use serde::{Deserialize, Serialize};
+
+use super::model::{MetaModel, Parts, Recipe, around_mean, load, mixed};
+use super::setup::{
+    BASE, BASE_PARAMS, CROSS_FIT, EFFECT_BASE, EFFECT_PARAMS, FOLDS, HANDLES, PROPENSITY_BASE, PROPENSITY_PARAMS, Tool,
+    stage,
+};
+use crate::crossfit::{CrossTask, HeldOut, fit_all};
+use crate::linear::two_arms;
+use crate::nuisance::{NuisanceFit, NuisancePlan};
+use crate::overlap::{InverseWeights, Overlap, inverse_weights};
+
+pub(super) const PARTS: &[&str] = &["mu0", "mu1", "e", "tau"];
+const NAME: &str = "dr-learner";
+
+/// Parameters of the DR-learner.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DrConfig {
+    /// Base learner of the outcomes.
+    pub base: String,
+    /// Its parameters.
+    pub base_params: String,
+    /// Base learner of the effect; `None` is `base`.
+    pub effect_base: Option<String>,
+    /// Its parameters.
+    pub effect_params: String,
+    /// Base learner of the propensity.
+    pub propensity_base: String,
+    /// Its parameters.
+    pub propensity_params: String,
+    /// Where held-out nuisances come from.
+    pub cross_fit: HeldOut,
+    /// Folds of cross-fitting.
+    pub folds: usize,
+    /// What to do about propensities near 0 and 1.
+    pub overlap: Overlap,
+    /// Lowest propensity of clipping and trimming.
+    pub clip: f64,
+}
+
+const PARAMS: &[ParamSpec] = &[
+    BASE,
+    BASE_PARAMS,
+    EFFECT_BASE,
+    EFFECT_PARAMS,
+    PROPENSITY_BASE,
+    PROPENSITY_PARAMS,
+    CROSS_FIT,
+    FOLDS,
+    ParamSpec {
+        name: "overlap",
+        kind: ParamKind::Choice(Overlap::CHOICES),
+        help: "inverse weights of poor overlap: `pareto` smooths each arm's tail, `clip` bounds the propensity, `trim` \
+               leaves rows out",
+    },
+    ParamSpec {
+        name: "clip",
+        kind: ParamKind::Float { min: 1e-9, max: 0.49 },
+        help: "lowest propensity (and one minus the highest) of clipping and trimming, and where no tail can be fitted",
+    },
+];
+
+/// `dr-learner`.
+pub const DR_LEARNER: ConfigEntry<DrConfig> = ConfigEntry {
+    info: EstimatorInfo {
+        name: NAME,
+        aliases: &["DRL"],
+        family: Family::MetaLearner,
+        class: "DRLearner",
+        summary: "Regression of doubly robust scores with Pareto-smoothed inverse weights",
+        reference: "Kennedy (2023)",
+        handles: HANDLES,
+    },
+    params: PARAMS,
+    preset: || DrConfig {
+        base: "forest".into(),
+        base_params: String::new(),
+        effect_base: None,
+        effect_params: String::new(),
+        propensity_base: "ridge".into(),
+        propensity_params: String::new(),
+        cross_fit: HeldOut::Oob,
+        folds: 5,
+        overlap: Overlap::Pareto,
+        clip: 0.01,
+    },
+    build,
+    load,
+};
+
+fn build(config: DrConfig, tools: &Toolbox) -> Result<Box<dyn Estimator>> {
+    let effect = (config.effect_base.as_deref(), config.effect_params.as_str());
+    Ok(Box::new(DrLearner {
+        outcome: Tool::new(NAME, &config.base, &config.base_params, tools)?,
+        effect: Tool::effect(NAME, (&config.base, &config.base_params), effect, tools)?,
+        propensity: Tool::new(NAME, &config.propensity_base, &config.propensity_params, tools)?,
+        config,
+    }))
+}
+
+#[derive(Debug)]
+struct DrLearner {
+    outcome: Tool,
+    effect: Tool,
+    propensity: Tool,
+    config: DrConfig,
+}
+
+impl Estimator for DrLearner {
+    fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>> {
+        two_arms(design, NAME)?;
+        let plan = NuisancePlan {
+            outcome: self.outcome.learner.as_ref(),
+            propensity: self.propensity.learner.as_ref(),
+            held_out: self.config.cross_fit,
+            folds: self.config.folds,
+        };
+        let nuisance = NuisanceFit::fit(design, &plan, ctx)?;
+        let inverse = inverse_weights(&nuisance.e, design.t(), self.config.overlap, self.config.clip)?;
+        let scores = nuisance.scores(design, &inverse.w);
+        let kept: Vec<bool> = inverse.w.iter().map(|w| *w > 0.0).collect();
+        let mut task = CrossTask::of(design, &scores, Target::Mean);
+        if kept.contains(&false) {
+            task = task.from_rows(&kept);
+        }
+        let tau = fit_all(&task, self.effect.learner.as_ref(), &stage(ctx, "effects")?)?;
+        let held_out = tau.held_out.map(|tau| around_mean(&nuisance.mean_outcome(), nuisance.e.clone(), tau));
+        let diagnostics = self.describe(design, &nuisance.e, &inverse, &scores);
+        let mut parts = Parts::default();
+        parts.add("mu0", &self.outcome.base, nuisance.mu0.model);
+        parts.add("mu1", &self.outcome.base, nuisance.mu1.model);
+        parts.add("e", &self.propensity.base, nuisance.e_model.model);
+        parts.add("tau", &self.effect.base, tau.model);
+        Ok(Box::new(MetaModel { recipe: Recipe::Dr, parts, n_features: design.x().n_cols(), diagnostics, held_out }))
+    }
+}
+
+impl DrLearner {
+    fn describe(&self, design: &Design, e: &[f64], inverse: &InverseWeights, scores: &[f64]) -> Diagnostics {
+        let mut diagnostics = Diagnostics::default();
+        let n = scores.len() as f64;
+        let (mut total, mut sum) = (0.0, 0.0);
+        for (i, score) in scores.iter().enumerate().filter(|(i, _)| inverse.w[*i] > 0.0) {
+            let w = design.weight().map_or(1.0, |w| w[i]);
+            total += w;
+            sum += w * score;
+        }
+        diagnostics.note("mean_score", sum / total);
+        diagnostics.note("propensity_min", e.iter().copied().fold(1.0, f64::min));
+        diagnostics.note("propensity_max", e.iter().copied().fold(0.0, f64::max));
+        diagnostics.note("weight_max", inverse.w.iter().copied().fold(0.0, f64::max));
+        diagnostics.note("rows_beyond_clip", inverse.beyond as f64);
+        if inverse.beyond as f64 > 0.01 * n {
+            let (share, clip) = (100.0 * inverse.beyond as f64 / n, self.config.clip);
+            let done = match self.config.overlap {
+                Overlap::Clip => "their propensity was clipped, which biases the effect of such rows",
+                Overlap::Trim => "they were left out, so effects of such rows are extrapolated",
+                Overlap::Pareto => "the largest weights were Pareto-smoothed",
+            };
+            diagnostics.warn(
+                "poor-overlap",
+                format!("{share:.1} % of the rows have a propensity below {clip} or above {}; {done}", 1.0 - clip),
+            );
+        }
+        diagnostics
+    }
+}
+
+pub(super) fn effects(parts: &Parts, x: &Features) -> Result<Effects> {
+    let (e, tau) = (parts.predict("e", x)?, parts.predict("tau", x)?);
+    let m = mixed(&parts.predict("mu0", x)?, &parts.predict("mu1", x)?, &e);
+    Ok(around_mean(&m, e, tau))
+}

@@ -1,0 +1,25 @@
+//! Meta-learners: recipes that turn any regression into an effect estimator.
+//!
+//! | file | first stage | second stage | effect |
+//! |---|---|---|---|
+//! | `s_learner` | one outcome model with the treatment as a column | – | mu(x, 1) - mu(x, 0) |
+//! | `t_learner` | one outcome model an arm | – | mu1 - mu0 |
+//! | `x_learner` | as T | imputed effects within each arm | mixed by propensity |
+//! | `r_learner` | m, e cross-fitted | (y - m)/(t - e), weighted by (t - e)² | the regression |
+//! | `dr_learner` | mu0, mu1, e cross-fitted | doubly robust scores | the regression |
+//!
+//! Base learners are named by parameters and taken from the toolbox; nothing here knows who wrote them.
+
+mod dr_learner;
+mod model;
+mod r_learner;
+mod s_learner;
+mod setup;
+mod t_learner;
+mod x_learner;
+
+pub use dr_learner::{DR_LEARNER, DrConfig};
+pub use r_learner::{R_LEARNER, RConfig};
+pub use s_learner::{S_LEARNER, SConfig};
+pub use t_learner::{T_LEARNER, TConfig};
+pub use x_learner::{X_LEARNER, XConfig};

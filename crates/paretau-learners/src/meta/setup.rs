@@ -1,0 +1,116 @@
+//! What meta-learners share before fitting: naming base learners, their parameters, and small helpers.
+
+use paretau_core::{Design, Error, Handles, ParamKind, ParamSpec, Params, Regressor, Result, Toolbox};
+
+pub(super) use crate::nuisance::{outcome_target, stage};
+
+/// A base learner ready to fit, with its name for the model's state.
+#[derive(Debug)]
+pub(super) struct Tool {
+    pub(super) base: String,
+    pub(super) learner: Box<dyn Regressor>,
+}
+
+impl Tool {
+    /// The base learner of that name with parameters written as `key=value, key=value`.
+    pub(super) fn new(owner: &str, base: &str, params: &str, tools: &Toolbox) -> Result<Self> {
+        let entry = tools.base(base)?;
+        let learner = entry.build(&parse(owner, params)?)?;
+        Ok(Self { base: base.to_owned(), learner })
+    }
+
+    /// The effect stage's learner: `base` unless another is named; its parameters follow the base's unless given.
+    pub(super) fn effect(
+        owner: &str,
+        (base, base_params): (&str, &str),
+        (effect, effect_params): (Option<&str>, &str),
+        tools: &Toolbox,
+    ) -> Result<Self> {
+        let inherit = effect.is_none_or(|name| name == base) && effect_params.trim().is_empty();
+        Self::new(owner, effect.unwrap_or(base), if inherit { base_params } else { effect_params }, tools)
+    }
+}
+
+fn parse(owner: &str, text: &str) -> Result<Params> {
+    let mut params = Params::none();
+    for piece in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+        let Some((name, value)) = piece.split_once('=') else {
+            return Err(Error::BadParameter {
+                owner: owner.to_owned(),
+                name: "base parameters".into(),
+                value: text.to_owned(),
+                expected: "pairs like `n_trees=500, min_leaf=5`".into(),
+            });
+        };
+        params = params.with(name.trim(), value.trim());
+    }
+    Ok(params)
+}
+
+/// Takes what every base learner takes, so that the base can be changed without changing the data.
+pub(super) const HANDLES: Handles = Handles { missing: false, sparse: true, categories: false, many_arms: false };
+
+pub(super) const BASE: ParamSpec = ParamSpec {
+    name: "base",
+    kind: ParamKind::Text,
+    help: "base learner of the outcome models, by name (forest, ridge, …)",
+};
+pub(super) const BASE_PARAMS: ParamSpec = ParamSpec {
+    name: "base_params",
+    kind: ParamKind::Text,
+    help: "parameters of `base`, as `key=value` pairs with commas between",
+};
+pub(super) const EFFECT_BASE: ParamSpec = ParamSpec {
+    name: "effect_base",
+    kind: ParamKind::Auto(&ParamKind::Text),
+    help: "base learner of the effect model; auto is `base`",
+};
+pub(super) const EFFECT_PARAMS: ParamSpec = ParamSpec {
+    name: "effect_params",
+    kind: ParamKind::Text,
+    help: "parameters of `effect_base`; empty means those of `base` when it is the same learner",
+};
+pub(super) const PROPENSITY_BASE: ParamSpec = ParamSpec {
+    name: "propensity_base",
+    kind: ParamKind::Text,
+    help: "base learner of the propensity; `ridge` is penalised logistic regression",
+};
+pub(super) const PROPENSITY_PARAMS: ParamSpec = ParamSpec {
+    name: "propensity_params",
+    kind: ParamKind::Text,
+    help: "parameters of `propensity_base`, as `key=value` pairs with commas between",
+};
+pub(super) const CROSS_FIT: ParamSpec = ParamSpec {
+    name: "cross_fit",
+    kind: ParamKind::Choice(&["oob", "folds"]),
+    help: "held-out nuisance predictions: `oob` takes the base's out-of-bag ones where it has any, `folds` never does",
+};
+pub(super) const FOLDS: ParamSpec = ParamSpec {
+    name: "folds",
+    kind: ParamKind::Int { min: 2, max: 50 },
+    help: "folds of cross-fitting; fewer are used when an arm is small",
+};
+
+/// Rows of one arm, marked.
+pub(super) fn arm_mask(design: &Design, arm: u8) -> Vec<bool> {
+    design.t().iter().map(|&a| a == arm).collect()
+}
+
+/// The treatment as numbers.
+pub(super) fn treatment(design: &Design) -> Vec<f64> {
+    design.t().iter().map(|&a| f64::from(a)).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base_parameters_are_pairs() {
+        let params = parse("m", "n_trees=500, min_leaf = 5,").unwrap();
+        assert_eq!(params, Params::none().with("n_trees", "500").with("min_leaf", "5"));
+        assert_eq!(parse("m", " ").unwrap(), Params::none());
+        assert!(parse("m", "#").unwrap_err().to_string().contains("n_trees=500"));
+    }
+}

@@ -1,0 +1,143 @@
+//! X-learner: each arm's effects are imputed with the other arm's outcome model, learned, and mixed by propensity.
+//!
+//! Imputation needs no cross-fitting: the model that fills in a row's missing outcome learned from the other arm only.
+//! The mix `e tau0 + (1 - e) tau1` trusts, where treatment is rare, the effect learned on the treated rows, which was
+//! imputed with the well-learned control outcomes.
+
+use paretau_core::{
+    ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family, Features, FitContext, FittedModel,
+    ParamSpec, Result, Target, Toolbox,
+};
+use serde::{Deserialize, Serialize};
+
+use super::model::{MetaModel, Parts, Recipe, around_mean, load, mixed};
+use super::setup::{
+    BASE, BASE_PARAMS, EFFECT_BASE, EFFECT_PARAMS, HANDLES, PROPENSITY_BASE, PROPENSITY_PARAMS, Tool, arm_mask,
+    outcome_target, stage, treatment,
+};
+use crate::crossfit::{CrossTask, fit_all};
+use crate::linear::two_arms;
+
+pub(super) const PARTS: &[&str] = &["mu0", "mu1", "tau0", "tau1", "e"];
+const NAME: &str = "x-learner";
+
+/// Parameters of the X-learner.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct XConfig {
+    /// Base learner of the outcomes.
+    pub base: String,
+    /// Its parameters.
+    pub base_params: String,
+    /// Base learner of the imputed effects; `None` is `base`.
+    pub effect_base: Option<String>,
+    /// Its parameters.
+    pub effect_params: String,
+    /// Base learner of the propensity.
+    pub propensity_base: String,
+    /// Its parameters.
+    pub propensity_params: String,
+}
+
+const PARAMS: &[ParamSpec] = &[BASE, BASE_PARAMS, EFFECT_BASE, EFFECT_PARAMS, PROPENSITY_BASE, PROPENSITY_PARAMS];
+
+/// `x-learner`.
+pub const X_LEARNER: ConfigEntry<XConfig> = ConfigEntry {
+    info: EstimatorInfo {
+        name: NAME,
+        aliases: &["XL"],
+        family: Family::MetaLearner,
+        class: "XLearner",
+        summary: "Imputed effects learned in each arm and mixed by propensity; good with unbalanced arms",
+        reference: "Künzel, Sekhon, Bickel and Yu (2019)",
+        handles: HANDLES,
+    },
+    params: PARAMS,
+    preset: || XConfig {
+        base: "forest".into(),
+        base_params: String::new(),
+        effect_base: None,
+        effect_params: String::new(),
+        propensity_base: "ridge".into(),
+        propensity_params: String::new(),
+    },
+    build,
+    load,
+};
+
+fn build(config: XConfig, tools: &Toolbox) -> Result<Box<dyn Estimator>> {
+    let XConfig { base, base_params, effect_base, effect_params, propensity_base, propensity_params } = config;
+    Ok(Box::new(XLearner {
+        outcome: Tool::new(NAME, &base, &base_params, tools)?,
+        effect: Tool::effect(NAME, (&base, &base_params), (effect_base.as_deref(), &effect_params), tools)?,
+        propensity: Tool::new(NAME, &propensity_base, &propensity_params, tools)?,
+    }))
+}
+
+#[derive(Debug)]
+struct XLearner {
+    outcome: Tool,
+    effect: Tool,
+    propensity: Tool,
+}
+
+impl Estimator for XLearner {
+    fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>> {
+        two_arms(design, NAME)?;
+        let masks = [arm_mask(design, 0), arm_mask(design, 1)];
+        let mut parts = Parts::default();
+        let mut outcomes = Vec::new();
+        for (arm, name, label) in [(0, "mu0", "control outcomes"), (1, "mu1", "treated outcomes")] {
+            let task = CrossTask::of(design, design.y(), outcome_target(design)).from_rows(&masks[arm]);
+            let fitted = fit_all(&task, self.outcome.learner.as_ref(), &stage(ctx, label)?)?;
+            // For the other arm these are predictions of new rows, which is all that imputation uses.
+            let predicted = match fitted.held_out {
+                Some(own) => own,
+                None => fitted.model.predict(design.x())?,
+            };
+            parts.add(name, &self.outcome.base, fitted.model);
+            outcomes.push(predicted);
+        }
+        let imputed: Vec<f64> = (0..design.n_rows())
+            .map(|i| if design.t()[i] == 1 { design.y()[i] - outcomes[0][i] } else { outcomes[1][i] - design.y()[i] })
+            .collect();
+        let mut effects = Vec::new();
+        for (arm, name, label) in [(0, "tau0", "effects of controls"), (1, "tau1", "effects of the treated")] {
+            let task = CrossTask::of(design, &imputed, Target::Mean).from_rows(&masks[arm]);
+            let fitted = fit_all(&task, self.effect.learner.as_ref(), &stage(ctx, label)?)?;
+            parts.add(name, &self.effect.base, fitted.model);
+            effects.extend(fitted.held_out);
+        }
+        let t = treatment(design);
+        let task = CrossTask::of(design, &t, Target::Probability);
+        let fitted = fit_all(&task, self.propensity.learner.as_ref(), &stage(ctx, "propensity")?)?;
+        let e = match (design.propensity(), fitted.held_out) {
+            (Some(known), _) => known.to_vec(),
+            (None, Some(own)) => own,
+            (None, None) => fitted.model.predict(design.x())?,
+        };
+        parts.add("e", &self.propensity.base, fitted.model);
+        let held_out = <[Vec<f64>; 2]>::try_from(effects).ok().map(|[tau0, tau1]| {
+            let tau = mix(&tau0, &tau1, &e);
+            around_mean(&mixed(&outcomes[0], &outcomes[1], &e), e, tau)
+        });
+        Ok(Box::new(MetaModel {
+            recipe: Recipe::X,
+            parts,
+            n_features: design.x().n_cols(),
+            diagnostics: Diagnostics::default(),
+            held_out,
+        }))
+    }
+}
+
+fn mix(tau0: &[f64], tau1: &[f64], e: &[f64]) -> Vec<f64> {
+    tau0.iter().zip(tau1).zip(e).map(|((a, b), e)| e * a + (1.0 - e) * b).collect()
+}
+
+pub(super) fn effects(parts: &Parts, x: &Features) -> Result<Effects> {
+    let e = parts.predict("e", x)?;
+    let tau = mix(&parts.predict("tau0", x)?, &parts.predict("tau1", x)?, &e);
+    let m = mixed(&parts.predict("mu0", x)?, &parts.predict("mu1", x)?, &e);
+    Ok(around_mean(&m, e, tau))
+}

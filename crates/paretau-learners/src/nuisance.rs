@@ -1,0 +1,85 @@
+//! The nuisances behind doubly robust scores: both arms' outcomes and the propensity, predicted for every row by models
+//! that did not see it. The DR-learner is built on them, and so are metrics without the truth.
+
+use paretau_core::{Design, Event, FitContext, OutcomeKind, Regressor, Result, Target};
+
+use crate::crossfit::{CrossFit, CrossTask, HeldOut, cross_fit, design_folds};
+use crate::linear::two_arms;
+
+/// How nuisances are learned.
+#[derive(Debug, Clone, Copy)]
+pub struct NuisancePlan<'a> {
+    /// Learner of both arms' outcomes.
+    pub outcome: &'a dyn Regressor,
+    /// Learner of the propensity.
+    pub propensity: &'a dyn Regressor,
+    /// Where held-out predictions come from.
+    pub held_out: HeldOut,
+    /// Folds of cross-fitting; fewer are used when an arm is small.
+    pub folds: usize,
+}
+
+/// Cross-fitted nuisances of a design.
+#[derive(Debug)]
+pub struct NuisanceFit {
+    /// Expected outcome without treatment: probabilities when the outcome is binary.
+    pub mu0: CrossFit,
+    /// Expected outcome with treatment.
+    pub mu1: CrossFit,
+    /// Propensity model.
+    pub e_model: CrossFit,
+    /// Propensities to use for the design's rows: the known ones if the design has them, else the held-out ones.
+    pub e: Vec<f64>,
+}
+
+impl NuisanceFit {
+    /// Learns all three from a design with two arms.
+    pub fn fit(design: &Design, plan: &NuisancePlan<'_>, ctx: &FitContext<'_>) -> Result<Self> {
+        two_arms(design, "cross-fitting")?;
+        let parts = design_folds(design, plan.folds, ctx.seed)?;
+        let target = outcome_target(design);
+        let outcome = |arm: u8, label: &str| -> Result<CrossFit> {
+            let mask: Vec<bool> = design.t().iter().map(|&a| a == arm).collect();
+            let task = CrossTask::of(design, design.y(), target).from_rows(&mask);
+            cross_fit(&task, plan.outcome, &parts, plan.held_out, &stage(ctx, label)?)
+        };
+        let (mu0, mu1) = (outcome(0, "control outcomes")?, outcome(1, "treated outcomes")?);
+        let t: Vec<f64> = design.t().iter().map(|&a| f64::from(a)).collect();
+        let task = CrossTask::of(design, &t, Target::Probability);
+        let e_model = cross_fit(&task, plan.propensity, &parts, plan.held_out, &stage(ctx, "propensity")?)?;
+        let e = design.propensity().unwrap_or(&e_model.held_out).to_vec();
+        Ok(Self { mu0, mu1, e_model, e })
+    }
+
+    /// The mean outcome of each row, treatment not looked at: `mu0 + e (mu1 - mu0)`.
+    pub fn mean_outcome(&self) -> Vec<f64> {
+        let mu = self.mu0.held_out.iter().zip(&self.mu1.held_out);
+        mu.zip(&self.e).map(|((a, b), e)| a + e * (b - a)).collect()
+    }
+
+    /// Doubly robust scores `mu1 - mu0 + w (2t - 1)(y - mu_t)` of the design's rows, for inverse weights `w`.
+    pub fn scores(&self, design: &Design, inverse_weights: &[f64]) -> Vec<f64> {
+        (0..design.n_rows())
+            .map(|i| {
+                let (mu0, mu1, y) = (self.mu0.held_out[i], self.mu1.held_out[i], design.y()[i]);
+                let miss = if design.t()[i] == 1 { y - mu1 } else { mu0 - y };
+                mu1 - mu0 + inverse_weights[i] * miss
+            })
+            .collect()
+    }
+}
+
+/// What an outcome model predicts: probabilities for binary outcomes, means otherwise.
+pub(crate) fn outcome_target(design: &Design) -> Target {
+    match design.outcome() {
+        OutcomeKind::Binary => Target::Probability,
+        OutcomeKind::Continuous => Target::Mean,
+    }
+}
+
+/// Announces a stage and derives its seed.
+pub(crate) fn stage<'a>(ctx: &FitContext<'a>, name: &str) -> Result<FitContext<'a>> {
+    ctx.check_interrupt()?;
+    ctx.event(&Event::Stage { name: format!("fitting {name}"), total: None });
+    Ok(ctx.with_seed(ctx.seed.named(name)))
+}

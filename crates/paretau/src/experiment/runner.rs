@@ -1,0 +1,160 @@
+//! Runs the cells that have no record yet, in parallel, and records each the moment it is done.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use paretau_core::{Error, Event, Observer, Result, Seed, Split};
+use paretau_data::{ReadOptions, RoleSpec, Table, assign};
+use paretau_eval::{Evidence, METRICS, Observed};
+use rayon::prelude::*;
+
+use super::cell::{Cell, Shard};
+use super::plan::{DataSpec, Plan};
+use super::records::{Record, Records};
+use crate::fit::{FitOptions, fit};
+
+/// Where and how to run.
+#[derive(Clone, Copy)]
+pub struct RunOptions<'a> {
+    /// Folder of records and tables.
+    pub folder: &'a Path,
+    /// Go on where an earlier run stopped.
+    pub resume: bool,
+    /// Which part of the cells.
+    pub shard: Shard,
+    /// Folder that data files are relative to.
+    pub data_folder: &'a Path,
+    /// Hears of progress and can stop the run.
+    pub observer: &'a dyn Observer,
+}
+
+/// What a run did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunReport {
+    /// Cells of the plan (of this shard).
+    pub cells: usize,
+    /// Cells done now.
+    pub done: usize,
+    /// Cells that were done before.
+    pub kept: usize,
+    /// Cells that failed, now or before.
+    pub failed: usize,
+}
+
+/// Runs a plan and writes its tables.
+pub fn run(plan: &Plan, options: &RunOptions<'_>) -> Result<RunReport> {
+    let cells: Vec<Cell> = Cell::all(plan)
+        .into_iter()
+        .enumerate()
+        .filter(|(i, _)| options.shard.holds(*i))
+        .map(|(_, cell)| cell)
+        .collect();
+    let records = Mutex::new(Records::open(options.folder, options.resume)?);
+    let lock = || records.lock().unwrap_or_else(PoisonError::into_inner);
+    let open: Vec<&Cell> = cells.iter().filter(|cell| lock().get(&cell.key()).is_none()).collect();
+    options.observer.event(&Event::Stage { name: plan.name.clone(), total: Some(open.len() as u64) });
+    let done = Mutex::new(0_u64);
+    open.par_iter().try_for_each(|cell| -> Result<()> {
+        if options.observer.interrupted() {
+            return Err(Error::Interrupted);
+        }
+        let record = work(cell, plan, options)?;
+        lock().append(record)?;
+        let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+        *done += 1;
+        options.observer.event(&Event::Progress { done: *done });
+        Ok(())
+    })?;
+    let records = lock();
+    let all = records.of(&cells);
+    let write = |name: &str, text: String| paretau_data::write_atomically(&options.folder.join(name), text.as_bytes());
+    write("table.md", super::markdown(plan, &all))?;
+    write("table.csv", super::csv(plan, &all))?;
+    Ok(RunReport {
+        cells: cells.len(),
+        done: open.len(),
+        kept: cells.len() - open.len(),
+        failed: all.iter().filter(|record| record.error.is_some()).count(),
+    })
+}
+
+/// Does one cell. A failure of the method is a record; only interruption and a full disk end the run.
+fn work(cell: &Cell, plan: &Plan, options: &RunOptions<'_>) -> Result<Record> {
+    let start = Instant::now();
+    let outcome = scores(cell, plan, options);
+    let seconds = start.elapsed().as_secs_f64();
+    let (scores, error) = match outcome {
+        Ok(scores) => (scores, None),
+        Err(Error::Interrupted) => return Err(Error::Interrupted),
+        Err(error) => (BTreeMap::new(), Some(error.to_string())),
+    };
+    Ok(Record { key: cell.key(), cell: cell.clone(), scores, error, seconds })
+}
+
+fn scores(cell: &Cell, plan: &Plan, options: &RunOptions<'_>) -> Result<BTreeMap<String, f64>> {
+    let (table, roles) = rows(&cell.data, cell.realisation, options.data_folder)?;
+    // The split depends on the data set alone, so that every method sees the same rows.
+    let whole = assign(table.clone(), &roles)?;
+    let split = Split::random(&whole.t, 0.0, cell.split.test, Seed(cell.realisation).named("test rows"))?;
+    let pick = |rows: &[usize]| -> Table { table.select(&rows.iter().map(|&i| whole.rows[i]).collect::<Vec<_>>()) };
+    let (train, test) = (pick(&split.train), pick(&split.test));
+    let quiet = Quiet(options.observer);
+    let model = fit(
+        train,
+        &roles,
+        &FitOptions {
+            params: cell.method.params.clone(),
+            seed: Seed(cell.seed),
+            valid_share: cell.split.valid / (1.0 - cell.split.test),
+            observer: &quiet,
+            ..FitOptions::new(&cell.method.estimator)
+        },
+    )?;
+    let predictions = model.predict(&test)?;
+    let assigned = assign(test, &roles)?;
+    let rows = Observed::new(&assigned.t, &assigned.y)?;
+    let evidence = Evidence {
+        tau: &predictions.effects.tau,
+        rows: Some(rows),
+        nuisance: None,
+        scores: None,
+        truth: assigned.oracle.as_ref(),
+        seed: Seed(cell.realisation),
+    };
+    let mut out = BTreeMap::new();
+    for metric in METRICS.iter().filter(|m| plan.metrics.is_empty() || plan.metrics.iter().any(|name| name == m.name)) {
+        if let Some(score) = metric.score(&evidence)? {
+            out.insert(metric.name.to_owned(), score.value);
+        }
+    }
+    Ok(out)
+}
+
+fn rows(data: &DataSpec, realisation: u64, folder: &Path) -> Result<(Table, RoleSpec)> {
+    match (&data.simulator, &data.file) {
+        (Some(name), _) => {
+            let made = (paretau_data::simulator(name)?.run)(&data.params, Seed(realisation))?;
+            let roles = RoleSpec { truth: Some(("mu0".into(), "mu1".into())), ..RoleSpec::new("t", "y") };
+            Ok((made.table()?, roles))
+        }
+        (None, Some(file)) => {
+            let path: PathBuf = folder.join(file.replace("{i}", &realisation.to_string()));
+            let table = paretau_data::read(&path, &ReadOptions { header: data.header, ..ReadOptions::default() })?;
+            Ok((table, data.roles.clone().unwrap_or_default()))
+        }
+        (None, None) => Err(Error::unfit(format!("data `{}` needs a simulator or a file", data.name))),
+    }
+}
+
+/// Passes on interruption, but not the chatter of every single fit.
+struct Quiet<'a>(&'a dyn Observer);
+
+impl Observer for Quiet<'_> {
+    fn event(&self, _: &Event) {}
+
+    fn interrupted(&self) -> bool {
+        self.0.interrupted()
+    }
+}

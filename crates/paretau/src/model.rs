@@ -1,0 +1,174 @@
+//! A fitted model with everything that travels with it: encoder, propensity, facts about the fit.
+
+use std::path::Path;
+
+use paretau_core::{Effects, Error, EstimatorEntry, FittedModel, Result, State};
+use paretau_data::{Encoder, Table, TableColumn, TransformReport};
+use paretau_eval::score::normal_quantile;
+use serde::{Deserialize, Serialize};
+
+use crate::about::About;
+use crate::overlap::{Overlap, RowWeights};
+use crate::{model_file, registry};
+
+/// A fitted model.
+pub struct Model {
+    entry: &'static dyn EstimatorEntry,
+    about: About,
+    encoder: Encoder,
+    fitted: Box<dyn FittedModel>,
+    overlap: Overlap,
+}
+
+impl std::fmt::Debug for Model {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Model").field("about", &self.about).finish_non_exhaustive()
+    }
+}
+
+/// What a model says about some rows.
+#[derive(Debug, Clone)]
+pub struct Predictions {
+    /// Expected outcomes and effects.
+    pub effects: Effects,
+    /// Propensities.
+    pub e: Vec<f64>,
+    /// Arm of each row, where the table has the treatment column; `None` for other values or missing cells.
+    pub t: Option<Vec<Option<u8>>>,
+    /// Weights of the rows whose arm is known, in `t`'s order; absent rows have none.
+    pub weights: Option<RowWeights>,
+    /// What had to be done to the rows before they could be predicted.
+    pub report: TransformReport,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    about: About,
+    encoder: Encoder,
+}
+
+impl Model {
+    pub(crate) fn new(
+        entry: &'static dyn EstimatorEntry,
+        about: About,
+        encoder: Encoder,
+        fitted: Box<dyn FittedModel>,
+        overlap: Overlap,
+    ) -> Self {
+        Self { entry, about, encoder, fitted, overlap }
+    }
+
+    /// The estimator it came from.
+    pub fn entry(&self) -> &'static dyn EstimatorEntry {
+        self.entry
+    }
+
+    /// Facts about the fit.
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// How tables become features.
+    pub fn encoder(&self) -> &Encoder {
+        &self.encoder
+    }
+
+    /// Predicts every row of a table that has the model's feature columns; the treatment column is optional.
+    pub fn predict(&self, table: &Table) -> Result<Predictions> {
+        let (x, report) = self.encoder.transform(table)?;
+        let effects = self.fitted.effects(&x)?;
+        if !effects.is_finite() {
+            return Err(Error::Numeric {
+                what: "prediction",
+                message: "an effect is not finite; the row lies too far from everything the model has seen".to_owned(),
+            });
+        }
+        let e = match (&effects.e, self.overlap.propensity(&x)?) {
+            (Some(own), _) => own.clone(),
+            (None, Some(companion)) => companion,
+            (None, None) => return Err(Error::bad_model("it has no propensity")),
+        };
+        let t = table.column(&self.about.roles.treatment).map(|column| self.arms_of(column));
+        let weights = t
+            .as_ref()
+            .map(|t| -> Result<RowWeights> {
+                let known: Vec<u8> = t.iter().map(|arm| arm.unwrap_or(0)).collect();
+                self.overlap.weights(&e, &known)
+            })
+            .transpose()?;
+        Ok(Predictions { effects, e, t, weights, report })
+    }
+
+    fn arms_of(&self, column: &TableColumn) -> Vec<Option<u8>> {
+        let [control, treated] = &self.about.arms;
+        (0..column.len())
+            .map(|i| match column.cell(i) {
+                Some(cell) if cell == *treated => Some(1),
+                Some(cell) if cell == *control => Some(0),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Ends of the intervals that hold the true effect with probability `level`.
+    pub fn interval(&self, effects: &Effects, level: f64) -> Result<(Vec<f64>, Vec<f64>)> {
+        let se = effects.se.as_ref().ok_or_else(|| Error::Unsupported {
+            estimator: self.about.estimator.clone(),
+            message: "gives no intervals of each row's effect; fit one that does, e.g. `causal-forest`".to_owned(),
+        })?;
+        let z = normal_quantile(f64::midpoint(1.0, level));
+        let ends = |sign: f64| effects.tau.iter().zip(se).map(|(tau, se)| tau + sign * z * se).collect();
+        Ok((ends(-1.0), ends(1.0)))
+    }
+
+    /// The whole model as one state.
+    pub fn state(&self) -> Result<State> {
+        let mut state = State::new(&Saved { about: self.about.clone(), encoder: self.encoder.clone() })?;
+        state.nest("fitted", self.fitted.state()?);
+        state.nest("overlap", self.overlap.state()?);
+        Ok(state)
+    }
+
+    /// A model from its state.
+    pub fn from_state(state: &State) -> Result<Self> {
+        #[derive(Deserialize)]
+        struct Parts {
+            about: About,
+            encoder: Encoder,
+        }
+        let Parts { about, encoder } = state.parse()?;
+        let entry = registry::find(&about.estimator).map_err(|_| {
+            Error::bad_model(format!("its estimator `{}` is not part of this version", about.estimator))
+        })?;
+        let fitted = entry.load(&state.nested("fitted")?, &registry::TOOLBOX)?;
+        if fitted.n_features() != encoder.columns().len() {
+            return Err(Error::bad_model("its encoder and its estimator disagree about the number of columns"));
+        }
+        let overlap = Overlap::load(&state.nested("overlap")?)?;
+        Ok(Self { entry, about, encoder, fitted, overlap })
+    }
+
+    /// The bytes of the model's file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        model_file::to_bytes(&self.state()?)
+    }
+
+    /// A model from its file's bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        Self::from_state(&model_file::from_bytes(bytes)?)
+    }
+
+    /// Writes the model to a file, whole or not at all.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        paretau_data::write_atomically(path, &self.to_bytes()?)
+    }
+
+    /// Reads a model file.
+    pub fn load(path: &Path) -> Result<Self> {
+        let state = model_file::read(path)?;
+        Self::from_state(&state).map_err(|error| match error {
+            Error::BadModel { message } => Error::File { path: path.to_path_buf(), column: None, row: None, message },
+            other => other,
+        })
+    }
+}

@@ -1,0 +1,37 @@
+//! `cargo xtask test`: everything that must hold before a change lands, cheapest checks first.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::shell::{self, step};
+use crate::venv::Venv;
+use crate::{browser, generate, layers};
+
+pub(crate) fn run() -> Result<()> {
+    step("format", || shell::run(&mut shell::cargo(&["fmt", "--all", "--check"])))?;
+    step("layers", layers::run)?;
+    step("build", || shell::run(&mut shell::cargo(&["build", "--workspace", "--all-targets"])))?;
+    step("clippy", || {
+        shell::run(&mut shell::cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
+    })?;
+    step("generated files", || generate::run(true))?;
+    step("rust tests", || {
+        // The extension links against Python at run time only, so it has no test binary of its own.
+        shell::run(&mut shell::cargo(&["test", "--workspace", "--exclude", "paretau-python"]))
+    })?;
+    let mut venv = None;
+    step("python environment", || {
+        venv = Some(Venv::with_requirements(".venv", Path::new("crates/paretau-python/requirements-dev.txt"))?);
+        Ok(())
+    })?;
+    let Some(venv) = venv else { return Ok(()) };
+    step("python extension", || venv.install_extension(false))?;
+    step("browser for report tests", || {
+        browser::install_if_possible();
+        Ok(())
+    })?;
+    step("python tests", || {
+        shell::run(&mut venv.command(&["-m", "pytest", "--quiet", "crates/paretau-python/tests"]))
+    })
+}

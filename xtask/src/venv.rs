@@ -1,0 +1,58 @@
+//! Python virtual environments, made on demand inside the workspace and reused while their requirements stand.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+use crate::shell;
+
+/// A virtual environment of the workspace.
+pub(crate) struct Venv(PathBuf);
+
+impl Venv {
+    /// The environment `.venv[-name]` with the packages of a requirements file installed.
+    pub(crate) fn with_requirements(folder: &str, requirements: &Path) -> Result<Self> {
+        let venv = Self(shell::root().join(folder));
+        if !venv.python().exists() {
+            shell::run(&mut shell::command(system_python()?, &["-m", "venv", folder]))?;
+        }
+        let wanted = fs::read_to_string(shell::root().join(requirements))?;
+        let stamp = venv.0.join("installed.txt");
+        if fs::read_to_string(&stamp).ok().as_ref() != Some(&wanted) {
+            let file = requirements.to_string_lossy();
+            shell::run(&mut shell::command(venv.python(), &["-m", "pip", "install", "--quiet", "-r", &file]))?;
+            fs::write(stamp, wanted)?;
+        }
+        Ok(venv)
+    }
+
+    /// Its Python.
+    pub(crate) fn python(&self) -> PathBuf {
+        self.0.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
+    }
+
+    /// A command in this environment, found by tools that look for the active one.
+    pub(crate) fn command(&self, args: &[&str]) -> std::process::Command {
+        let mut command = shell::command(self.python(), args);
+        command.env("VIRTUAL_ENV", &self.0);
+        command
+    }
+
+    /// Builds the extension and installs it here in place.
+    pub(crate) fn install_extension(&self, release: bool) -> Result<()> {
+        let mut args = vec!["-m", "maturin", "develop", "--quiet", "--manifest-path", "crates/paretau-python/Cargo.toml"];
+        if release {
+            args.push("--release");
+        }
+        shell::run(&mut self.command(&args))
+    }
+}
+
+fn system_python() -> Result<&'static str> {
+    let recent = "import sys; sys.exit(sys.version_info < (3, 10))";
+    ["python3", "python"]
+        .into_iter()
+        .find(|name| shell::command(name, &["-c", recent]).status().is_ok_and(|s| s.success()))
+        .map_or_else(|| bail!("Python 3.10 or newer is needed; install it and make sure that `python3` starts it"), Ok)
+}
