@@ -11,7 +11,6 @@ mod fit;
 mod model;
 pub mod model_file;
 mod overlap;
-mod overlap_report;
 pub mod registry;
 mod threads;
 
@@ -21,7 +20,6 @@ pub use evaluate::{evaluate, nuisances};
 pub use fit::{FitOptions, fit};
 pub use model::{Model, Predictions};
 pub use overlap::{Overlap, RowWeights};
-pub use overlap_report::{ArmOverlap, OverlapReport};
 pub use paretau_core::*;
 pub use paretau_data as data;
 pub use paretau_eval as eval;
