@@ -8,7 +8,13 @@ use paretau::{
 };
 
 /// Budgets for tests: whoever has one of these parameters runs with less than its default.
-const SMALL: &[(&str, i64)] = &[("members", 1), ("n_trees", 200), ("max_steps", 600)];
+const SMALL: &[(&str, &str)] = &[
+    ("members", "1"),
+    ("max_steps", "600"),
+    ("n_estimators", "200"),
+    ("n_nuisance", "100"),
+    ("base_params", "n_estimators=100"),
+];
 
 fn small(entry: &dyn EstimatorEntry) -> Params {
     SMALL
