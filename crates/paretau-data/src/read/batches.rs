@@ -40,7 +40,7 @@ impl BatchReader {
         let format = options.format.map_or_else(|| Format::from_path(path), Ok)?;
         let source = match format {
             Format::Csv | Format::Tsv => {
-                let stream = CsvStream::open(&Input::new(path)?, format, options)?;
+                let stream = CsvStream::open(&Input::new(path, true)?, format, options)?;
                 let builders = stream.builders(|declared| Some(declared.unwrap_or(Kind::Text)));
                 Batches::Csv { stream: Box::new(stream), builders }
             }
