@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
-use std::path::Path;
 
 use csv::{ByteRecord, ErrorKind};
 use paretau_core::{Error, Result};
@@ -192,11 +191,6 @@ impl CsvStream {
         };
         table.notes.clone_from(&self.header.notes);
         table.repeated.clone_from(&self.header.repeated);
-    }
-
-    /// The file's name for errors.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 
     fn cell_error(&self, name: &str, row: usize, line: u64, message: &str) -> Error {

@@ -65,6 +65,8 @@ impl Reader {
 pub(crate) struct IpcStream {
     path: std::path::PathBuf,
     reader: Reader,
+    /// What is left of a large batch.
+    rest: Option<RecordBatch>,
     pub(crate) plan: Plan,
 }
 
@@ -79,13 +81,29 @@ impl IpcStream {
         shielded(path, || {
             let plan = Plan::new(path, &Reader::open(path, is_stream, None)?.schema(), options)?;
             let reader = Reader::open(path, is_stream, Some(plan.places()))?;
-            Ok(Self { path: path.to_owned(), reader, plan })
+            Ok(Self { path: path.to_owned(), reader, rest: None, plan })
         })
     }
 
-    /// The next batch of rows.
+    /// The next batch of rows, as large as it was written.
     pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         let Self { path, reader, .. } = self;
         shielded(path, || reader.next().transpose().map_err(|e| damaged(path, &e)))
+    }
+
+    /// The next batch of at most `max` rows.
+    pub(crate) fn next_rows(&mut self, max: usize) -> Result<Option<RecordBatch>> {
+        let batch = match self.rest.take() {
+            Some(rest) => rest,
+            None => match self.next_batch()? {
+                Some(batch) => batch,
+                None => return Ok(None),
+            },
+        };
+        if batch.num_rows() > max {
+            self.rest = Some(batch.slice(max, batch.num_rows() - max));
+            return Ok(Some(batch.slice(0, max)));
+        }
+        Ok(Some(batch))
     }
 }
