@@ -10,7 +10,7 @@ use crate::codes::Code;
 use crate::tree::{LevelSet, contains};
 
 /// Nodes of at least this many rows look for their occupied bins afterwards rather than marking them row by row.
-const MARK_BELOW: usize = 512;
+const MARK_BELOW: usize = 128;
 
 /// A split must be better than the best so far by more than rounding: columns that part a small node's rows alike have
 /// equal gains but for the order of summation, and the first should win whatever that order.
@@ -101,7 +101,7 @@ impl<const L: usize> Search<L> {
         best: &mut Best,
     ) {
         if C::BYTE {
-            let seen = self.bin(node, column.codes, R::HONEST_LANE);
+            let seen = self.bin::<Label, R, C>(node, column);
             let has_missing = column.missing < 256 && contains(&seen, column.missing);
             if !column.categorical && !has_missing {
                 self.scan_bins(rule, node, column, seen, best);
@@ -122,11 +122,16 @@ impl<const L: usize> Search<L> {
     }
 
     /// Adds the node's rows up in the histogram and tells which bins are occupied.
-    fn bin<B, C: Code>(&mut self, node: &NodeView<'_, B, L>, codes: &[C], honest_lane: Option<usize>) -> LevelSet {
+    fn bin<Label, R: SplitRule<Label, L>, C: Code>(
+        &mut self,
+        node: &NodeView<'_, R::Bounds, L>,
+        column: &ColumnView<'_, C>,
+    ) -> LevelSet {
+        let codes = column.codes;
         let mut seen = [0_u64; 4];
         let bins = &mut *self.bins;
         let mark = |seen: &mut LevelSet, code: u8| seen[usize::from(code >> 6)] |= 1 << (code & 63);
-        if let Some(lane) = honest_lane {
+        if let Some(lane) = R::HONEST_LANE {
             for &row in node.honest {
                 let code = codes[row as usize].byte();
                 mark(&mut seen, code);
@@ -143,9 +148,9 @@ impl<const L: usize> Search<L> {
             for (&row, lanes) in node.rows.iter().zip(node.lanes) {
                 add(&mut bins[usize::from(codes[row as usize].byte())], lanes);
             }
-            for (code, sums) in bins.iter().enumerate() {
-                if sums.iter().any(|&s| s != 0.0) {
-                    mark(&mut seen, code as u8);
+            for (word, part) in seen.iter_mut().zip(bins.chunks_exact(64)) {
+                for (bit, sums) in part.iter().enumerate() {
+                    *word |= u64::from(sums[R::COUNT_LANE] != 0.0) << bit;
                 }
             }
         }

@@ -44,6 +44,7 @@ impl Treatment {
 }
 
 impl<const L: usize> SplitRule<Label, L> for Treatment {
+    const COUNT_LANE: usize = COUNTS;
     /// Least treatment variation on a side.
     type Bounds = f64;
 
