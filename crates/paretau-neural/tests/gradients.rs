@@ -114,7 +114,8 @@ fn outcome_phase_with_dropout_and_other_losses() {
 
 #[test]
 fn joint_training_with_targeted_regularisation() {
-    let joint = Objective { joint: 0.7, targeted: 0.9, penalty: penalty(Balance::None), ..objective(Weighting::Uniform) };
+    let joint =
+        Objective { joint: 0.7, targeted: 0.9, penalty: penalty(Balance::None), ..objective(Weighting::Uniform) };
     let mut dragon = spec(1);
     dragon.propensity = Some((vec![], 0..1));
     check("dragonnet", &dragon, &joint, OUTCOME);
@@ -148,4 +149,41 @@ fn outcome_gradients_reach_instruments_and_confounders_through_the_weights() {
     assert!(size(&soft[0]) > 0.01 * size(&soft[1]), "{soft:?}");
     let moved: Vec<f64> = soft[1].iter().zip(&uniform[1]).map(|(a, b)| a - b).collect();
     assert!(size(&moved) > 0.01 * size(&uniform[1]), "{soft:?} {uniform:?}");
+}
+
+#[test]
+fn all_four_losses_of_ganite() {
+    use paretau_neural::model::Ganite;
+    for binary in [false, true] {
+        let sample = sample::<f64>(40, 4, binary);
+        let batch = batch(&sample);
+        let shape = RepSpec { encoder: vec![5], representation: 4, ..spec(1) };
+        let mut model = Ganite::new(shape, (1.3, 0.8), &sample, 40);
+        let mut params: Vec<f64> = model.layout().initial(paretau_core::Seed(4));
+        let mut rng = paretau_core::Seed(6).rng();
+        params.iter_mut().for_each(|p| *p = *p * 1.3 + 0.1 * rng.normal());
+        let (mut grads, mut idle) = (vec![0.0; params.len()], vec![0.0; params.len()]);
+        for phase in 0..4 {
+            let mut loss = |params: &[f64], grads: &mut [f64]| {
+                model.begin(&sample, &batch).unwrap();
+                model.loss(phase, &sample, (params, grads), Parallelism::None).unwrap()
+            };
+            loss(&params, &mut grads);
+            for i in
+                Ganite::<f64>::new(RepSpec { encoder: vec![5], representation: 4, ..spec(1) }, (1.3, 0.8), &sample, 40)
+                    .moves(phase)
+                    .iter()
+                    .flat_map(|m| m.range.clone())
+            {
+                let (keep, h) = (params[i], 1e-6);
+                params[i] = keep + h;
+                let up = loss(&params, &mut idle);
+                params[i] = keep - h;
+                let down = loss(&params, &mut idle);
+                params[i] = keep;
+                let numeric = (up - down) / (2.0 * h);
+                assert!((numeric - grads[i]).abs() < 1e-7, "phase {phase}, {i}: {numeric} {}", grads[i]);
+            }
+        }
+    }
 }
