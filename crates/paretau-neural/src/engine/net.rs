@@ -251,15 +251,7 @@ impl Net {
 impl<T: Real> NetWork<T> {
     fn set_rows(&mut self, rows: usize) -> Result<(), KernelError> {
         if rows > self.capacity {
-<<<<<<< HEAD
-            return Err(KernelError::Length {
-                what: "rows of a net's buffers",
-                expected: rows,
-                found: self.capacity,
-            });
-=======
             return Err(KernelError::Length { what: "rows of a net's buffers", expected: rows, found: self.capacity });
->>>>>>> n
         }
         self.rows = rows;
         Ok(())
