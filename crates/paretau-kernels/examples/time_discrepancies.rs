@@ -39,10 +39,7 @@ static ALLOCATOR: Counting = Counting;
 
 /// Median and fastest time of `reps` calls after a first one, peak bytes above the start, allocations per later call.
 fn time(name: &str, reps: usize, mut f: impl FnMut()) {
-    if std::env::args()
-        .nth(2)
-        .is_some_and(|part| !name.contains(&part))
-    {
+    if std::env::args().nth(2).is_some_and(|part| !name.contains(&part)) {
         return;
     }
     let before = LIVE.load(Ordering::Relaxed);

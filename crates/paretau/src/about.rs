@@ -85,12 +85,9 @@ impl Averages {
         let nuisance = Nuisance::from_arms(effects.mu0.clone(), effects.mu1.clone(), e.to_vec());
         let inverse = inverse_weights(e, design.t(), Rule::Pareto, BOUND)?;
         let average = |estimand| {
-            average_effect(&rows, &nuisance, &inverse.w, estimand).and_then(|average| Estimate::from_score(average.score))
+            average_effect(&rows, &nuisance, &inverse.w, estimand)
+                .and_then(|average| Estimate::from_score(average.score))
         };
-        Ok(Self {
-            ate: average(Estimand::All)?,
-            att: average(Estimand::Treated)?,
-            ato: average(Estimand::Overlap)?,
-        })
+        Ok(Self { ate: average(Estimand::All)?, att: average(Estimand::Treated)?, ato: average(Estimand::Overlap)? })
     }
 }

@@ -1,8 +1,8 @@
 //! From a table and the columns' roles to a fitted model.
 
 use paretau_core::{CheckpointStore, Event, FitContext, Observer, Params, Result, Seed, Silent};
-use paretau_eval::{OverlapOptions, overlap_report};
 use paretau_data::{Encoder, EncoderPolicy, RoleSpec, Table, assign};
+use paretau_eval::{OverlapOptions, overlap_report};
 
 use crate::about::{About, Averages};
 use crate::model::Model;
