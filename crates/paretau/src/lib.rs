@@ -5,6 +5,7 @@
 
 mod about;
 mod describe;
+mod diagnose;
 mod evaluate;
 pub mod experiment;
 mod fit;
@@ -16,6 +17,7 @@ mod threads;
 
 pub use about::{About, Averages, Estimate};
 pub use describe::describe;
+pub use diagnose::{Diagnosis, diagnose};
 pub use evaluate::{evaluate, nuisances};
 pub use fit::{FitOptions, fit};
 pub use model::{Model, Predictions};

@@ -63,7 +63,8 @@ pub(crate) fn in_words(model: &Model) -> String {
     lines.join("\n")
 }
 
-fn overlap_in_words(overlap: &OverlapReport) -> Vec<String> {
+/// The overlap in a few lines, warnings last.
+pub(crate) fn overlap_in_words(overlap: &OverlapReport) -> Vec<String> {
     let (low, high) = overlap.range;
     let mut lines = vec![format!("propensities from {low:.3} to {high:.3}")];
     for (name, arm) in ["control", "treated"].into_iter().zip(&overlap.arms) {
