@@ -133,15 +133,15 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             // A column that is not in the file is a matter of the data; any other name one of the call.
-            Self::UnknownName { what: "column", .. } => ErrorKind::Data,
-            Self::UnknownName { .. } | Self::BadParameter { .. } | Self::Unsupported { .. } => ErrorKind::Usage,
-            Self::LengthMismatch { .. }
+            Self::UnknownName { what: "column", .. }
+            | Self::LengthMismatch { .. }
             | Self::NonFinite { .. }
             | Self::UnfitData { .. }
             | Self::File { .. }
             | Self::SchemaMismatch { .. }
             | Self::BadModel { .. }
             | Self::Io { .. } => ErrorKind::Data,
+            Self::UnknownName { .. } | Self::BadParameter { .. } | Self::Unsupported { .. } => ErrorKind::Usage,
             Self::Numeric { .. } => ErrorKind::Failed,
             Self::Interrupted => ErrorKind::Interrupted,
         }
