@@ -8,6 +8,7 @@ mod browser;
 mod generate;
 mod golden;
 mod layers;
+mod python_classes;
 mod shell;
 mod suite;
 mod venv;

@@ -169,6 +169,8 @@ fn did_you_mean(suggestion: Option<&str>, known: &[String]) -> String {
     match suggestion {
         Some(near) => format!("; did you mean `{near}`?"),
         None if known.is_empty() => String::new(),
+        // A wide table has thousands of columns; the first few show the style of its names.
+        None if known.len() > 20 => format!("; known: {} and {} more", known[..20].join(", "), known.len() - 20),
         None => format!("; known: {}", known.join(", ")),
     }
 }

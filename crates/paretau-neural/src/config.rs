@@ -110,6 +110,8 @@ pub struct NetConfig {
     pub balance: Balance,
     /// Its strength.
     pub balance_weight: Option<f64>,
+    /// Its kernel's width or entropic strength.
+    pub balance_width: Option<f64>,
     /// Hidden units of an encoder.
     pub encoder: Option<Vec<usize>>,
     /// Units of an encoder's output.
@@ -179,6 +181,7 @@ impl Default for NetConfig {
             gamma: None,
             balance: Balance::Rbf,
             balance_weight: None,
+            balance_width: None,
             encoder: None,
             representation: None,
             propensity: None,

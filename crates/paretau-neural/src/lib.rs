@@ -22,6 +22,6 @@ pub mod train;
 pub use config::NetConfig;
 pub use estimator::NetEstimator;
 pub use fitted::NetModel;
-pub use presets::ENTRIES;
+pub use presets::{DPSW_NORM, DPSW_RAW, DRCFR_NORM, DRCFR_RAW, ENTRIES, TARNET};
 pub use settings::{Choice, Size};
 pub use specs::SPECS;

@@ -48,7 +48,7 @@ fn disentangled(weighting: WeightingName) -> NetConfig {
 }
 
 /// `tarnet`.
-pub(crate) static TARNET: ConfigEntry<NetConfig> = entry(
+pub static TARNET: ConfigEntry<NetConfig> = entry(
     "tarnet",
     (&["TARNet"], "TARNet"),
     ("One shared representation, one outcome head an arm", "Shalit, Johansson and Sontag, ICML 2017"),
@@ -56,19 +56,19 @@ pub(crate) static TARNET: ConfigEntry<NetConfig> = entry(
 );
 
 /// `drcfr`.
-pub(crate) static DRCFR_RAW: ConfigEntry<NetConfig> =
+pub static DRCFR_RAW: ConfigEntry<NetConfig> =
     entry("drcfr", (&["DRCFR"], "DRCFR"), ("Three representations, propensity-weighted outcome loss", DRCFR), || {
         disentangled(WeightingName::Ipw)
     });
 
 /// `drcfr-norm`.
-pub(crate) static DRCFR_NORM: ConfigEntry<NetConfig> =
+pub static DRCFR_NORM: ConfigEntry<NetConfig> =
     entry("drcfr-norm", (&["DRCFR Norm."], "DRCFR"), ("drcfr with weights divided by their arm's mean", DPSW), || {
         disentangled(WeightingName::Norm)
     });
 
 /// `dpsw-norm`.
-pub(crate) static DPSW_NORM: ConfigEntry<NetConfig> = entry(
+pub static DPSW_NORM: ConfigEntry<NetConfig> = entry(
     "dpsw-norm",
     (&["DPSW Norm."], "DPSW"),
     ("Three representations, differentiable Pareto-smoothed weights divided by their arm's mean", DPSW),
@@ -76,7 +76,7 @@ pub(crate) static DPSW_NORM: ConfigEntry<NetConfig> = entry(
 );
 
 /// `dpsw`.
-pub(crate) static DPSW_RAW: ConfigEntry<NetConfig> =
+pub static DPSW_RAW: ConfigEntry<NetConfig> =
     entry("dpsw", (&["DPSW"], "DPSW"), ("Three representations, differentiable Pareto-smoothed weights", DPSW), || {
         disentangled(WeightingName::Pareto)
     });

@@ -5,7 +5,7 @@ use paretau_kernels::weights::Weighting;
 
 use crate::config::{NetConfig, Network, Optimiser, Schedule, SettingsName};
 use crate::engine::Activation;
-use crate::loss::OutcomeLoss;
+use crate::loss::{OutcomeLoss, Penalty};
 use crate::model::repnet::{OUTCOME, PROPENSITY};
 use crate::model::{Objective, RepSpec};
 use crate::train::{PhaseRates, Plan, Stage};
@@ -97,8 +97,11 @@ impl NetConfig {
             weighting,
             pooling: self.pooling(),
             gamma: choice.gamma,
-            balance: self.balance,
-            balance_weight: self.balance_weight.unwrap_or(paper),
+            penalty: Penalty {
+                balance: self.balance,
+                strength: self.balance_weight.unwrap_or(paper),
+                width: self.balance_width,
+            },
             joint: self.joint,
             targeted: self.targeted,
             independence: self.independence,

@@ -50,6 +50,11 @@ pub const SPECS: &[ParamSpec] = &[
         "Penalty on the difference of a representation between arms.",
     ),
     spec("balance_weight", ParamKind::Auto(&NOT_NEGATIVE), "Strength of the balance penalty."),
+    spec(
+        "balance_width",
+        ParamKind::Auto(&POSITIVE),
+        "Width of the rbf kernel, or entropic strength of wasserstein; auto takes it from the distances of each batch.",
+    ),
     spec("encoder", ParamKind::Auto(&WIDTHS), "Hidden units of each encoder, layer by layer."),
     spec("representation", ParamKind::Auto(&ParamKind::Int { min: 1, max: 4096 }), "Units of each encoder's output."),
     spec("propensity", ParamKind::Auto(&WIDTHS), "Hidden units of the propensity net, layer by layer."),

@@ -362,10 +362,10 @@ impl<T: Real> RepNet<T> {
                 net.backward(params, input, work, (own, Some((d_in, true))), parallelism)?;
             }
         }
-        if self.objective.balance_weight > 0.0 && self.objective.balance != Balance::None && n0 > 0 && n0 < n {
+        let penalty = self.objective.penalty;
+        if penalty.strength > 0.0 && penalty.balance != Balance::None && n0 > 0 && n0 < n {
             let stripe = Stripe { width: width.0, start: self.spec.balanced * width.1, k: width.1, n0 };
-            let strength = self.objective.balance_weight;
-            loss += self.balance.add((self.objective.balance, strength), (z, d_z), stripe, parallelism)?;
+            loss += self.balance.add(penalty, (z, d_z), stripe, parallelism)?;
         }
         let input = self.rows.input(&sample.table)?;
         self.nets.encoders.backward(params, input, &mut self.encoded, (Some(grads), None), parallelism)?;
