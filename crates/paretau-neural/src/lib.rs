@@ -4,6 +4,7 @@
 //! [`loss`] (one file each), [`model`] (what is computed and what moves in each phase), [`train`] (the one loop), and on
 //! top the estimator with its presets ([`ENTRIES`]).
 
+mod choose;
 pub mod config;
 pub mod data;
 pub mod engine;
@@ -11,9 +12,13 @@ mod error;
 mod estimator;
 mod fitted;
 pub mod loss;
+mod member;
 pub mod model;
+mod plain;
 mod predictor;
-mod presets;
+pub mod presets;
+mod report;
+mod roles;
 mod settings;
 mod specs;
 mod splits;
@@ -22,6 +27,6 @@ pub mod train;
 pub use config::NetConfig;
 pub use estimator::NetEstimator;
 pub use fitted::NetModel;
-pub use presets::{DPSW_NORM, DPSW_RAW, DRCFR_NORM, DRCFR_RAW, ENTRIES, TARNET};
+pub use presets::ENTRIES;
 pub use settings::{Choice, Size};
 pub use specs::SPECS;

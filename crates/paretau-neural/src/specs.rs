@@ -111,5 +111,7 @@ pub const SPECS: &[ParamSpec] = &[
     spec("joint", NOT_NEGATIVE, "Strength of the cross-entropy inside the outcome loss (dragonnet)."),
     spec("targeted", NOT_NEGATIVE, "Strength of targeted regularisation (dragonnet)."),
     spec("independence", NOT_NEGATIVE, "Strength of an independence penalty (HSIC) between the encoders' outputs."),
+    spec("alpha", NOT_NEGATIVE, "How hard GANITE's generator plays against its discriminator."),
+    spec("beta", NOT_NEGATIVE, "How hard GANITE's inference net plays against its discriminator."),
     spec("members", ParamKind::Int { min: 1, max: 1000 }, "Nets averaged, each with its own seed and validation rows."),
 ];

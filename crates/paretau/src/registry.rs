@@ -2,6 +2,7 @@
 //! conformance suite all iterate these two lists; adding an entry here is all it takes to be in each of them.
 
 use paretau_core::{BaseEntry, Error, EstimatorEntry, Result, Toolbox};
+use paretau_neural::presets as nets;
 
 /// All estimators, in the order in which lists show them; the first of a Python class is the class's default.
 pub const ESTIMATORS: &[&dyn EstimatorEntry] = &[
@@ -14,11 +15,18 @@ pub const ESTIMATORS: &[&dyn EstimatorEntry] = &[
     &paretau_learners::DR_LEARNER,
     &paretau_forest::CAUSAL_FOREST,
     &paretau_forest::CAUSAL_FOREST_DML,
-    &paretau_neural::TARNET,
-    &paretau_neural::DRCFR_RAW,
-    &paretau_neural::DRCFR_NORM,
-    &paretau_neural::DPSW_NORM,
-    &paretau_neural::DPSW_RAW,
+    &nets::TARNET,
+    &nets::CFR_MMD,
+    &nets::CFR_WASS,
+    &nets::DRAGONNET,
+    &nets::GANITE,
+    &nets::DRCFR_RAW,
+    &nets::DRCFR_NORM,
+    &nets::DRCFR_TRUNC,
+    &nets::DRCFR_IGNORE,
+    &nets::PSW,
+    &nets::DPSW_NORM,
+    &nets::DPSW_RAW,
 ];
 
 /// All base learners that meta-learners can stand on; the first that can read a model's features is also the
