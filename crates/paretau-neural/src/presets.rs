@@ -49,9 +49,11 @@ fn disentangled(weighting: WeightingName) -> NetConfig {
 
 const CFR: &str = "Shalit, Johansson and Sontag, ICML 2017";
 
+/// The entry of `tarnet`.
 pub static TARNET: ConfigEntry<NetConfig> =
     entry("tarnet", (&["TARNet"], "TARNet"), ("One shared representation, one outcome head an arm", CFR), shared);
 
+/// The entry of `cfr-mmd`.
 pub static CFR_MMD: ConfigEntry<NetConfig> = entry(
     "cfr-mmd",
     (&["CFR MMD", "CFR"], "CFR"),
@@ -65,6 +67,7 @@ pub static CFR_MMD: ConfigEntry<NetConfig> = entry(
     },
 );
 
+/// The entry of `cfr-wass`.
 pub static CFR_WASS: ConfigEntry<NetConfig> = entry(
     "cfr-wass",
     (&["CFR Wass"], "CFR"),
@@ -78,6 +81,7 @@ pub static CFR_WASS: ConfigEntry<NetConfig> = entry(
     },
 );
 
+/// The entry of `dragonnet`.
 pub static DRAGONNET: ConfigEntry<NetConfig> = entry(
     "dragonnet",
     (&["DragonNet"], "DragonNet"),
@@ -88,6 +92,7 @@ pub static DRAGONNET: ConfigEntry<NetConfig> = entry(
     || NetConfig { network: Network::Dragon, joint: 1.0, targeted: 1.0, ..shared() },
 );
 
+/// The entry of `ganite`.
 pub static GANITE: ConfigEntry<NetConfig> = entry(
     "ganite",
     (&["GANITE"], "GANITE"),
@@ -98,21 +103,25 @@ pub static GANITE: ConfigEntry<NetConfig> = entry(
     || NetConfig { network: Network::Ganite, ..shared() },
 );
 
+/// The entry of `drcfr`.
 pub static DRCFR_RAW: ConfigEntry<NetConfig> =
     entry("drcfr", (&["DRCFR"], "DRCFR"), ("Three representations, propensity-weighted outcome loss", DRCFR), || {
         disentangled(WeightingName::Ipw)
     });
 
+/// The entry of `drcfr-norm`.
 pub static DRCFR_NORM: ConfigEntry<NetConfig> =
     entry("drcfr-norm", (&["DRCFR Norm."], "DRCFR"), ("drcfr with weights divided by their arm's mean", DPSW), || {
         disentangled(WeightingName::Norm)
     });
 
+/// The entry of `drcfr-trunc`.
 pub static DRCFR_TRUNC: ConfigEntry<NetConfig> =
     entry("drcfr-trunc", (&["DRCFR Trunc."], "DRCFR"), ("drcfr with propensities clamped to [0.1, 0.9]", DPSW), || {
         disentangled(WeightingName::Trunc)
     });
 
+/// The entry of `drcfr-ignore`.
 pub static DRCFR_IGNORE: ConfigEntry<NetConfig> = entry(
     "drcfr-ignore",
     (&["DRCFR Ignore"], "DRCFR"),
@@ -120,6 +129,7 @@ pub static DRCFR_IGNORE: ConfigEntry<NetConfig> = entry(
     || disentangled(WeightingName::Ignore),
 );
 
+/// The entry of `psw`.
 pub static PSW: ConfigEntry<NetConfig> = entry(
     "psw",
     (&["PSW"], "PSW"),
@@ -127,6 +137,7 @@ pub static PSW: ConfigEntry<NetConfig> = entry(
     || NetConfig { network: Network::TwoStep, ..disentangled(WeightingName::Psis) },
 );
 
+/// The entry of `dpsw-norm`.
 pub static DPSW_NORM: ConfigEntry<NetConfig> = entry(
     "dpsw-norm",
     (&["DPSW Norm."], "DPSW"),
@@ -134,6 +145,7 @@ pub static DPSW_NORM: ConfigEntry<NetConfig> = entry(
     NetConfig::default,
 );
 
+/// The entry of `dpsw`.
 pub static DPSW_RAW: ConfigEntry<NetConfig> =
     entry("dpsw", (&["DPSW"], "DPSW"), ("Three representations, differentiable Pareto-smoothed weights", DPSW), || {
         disentangled(WeightingName::Pareto)
