@@ -70,7 +70,8 @@ pub(crate) fn items<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a
 
 fn estimators_page(estimators: &[Value]) -> String {
     let mut out = header() + "# Estimators\n\n";
-    out += "Every name works in `paretau fit --estimator NAME` and in `paretau.fit(\"NAME\", …)`; the Python class has ";
+    out +=
+        "Every name works in `paretau fit --estimator NAME` and in `paretau.fit(\"NAME\", …)`; the Python class has ";
     out += "the same parameters as keywords. Names that share a class are presets of one method.\n";
     let mut families: Vec<&str> = vec![];
     for estimator in estimators {
@@ -79,16 +80,27 @@ fn estimators_page(estimators: &[Value]) -> String {
         }
     }
     for family in &families {
-        let _ = write!(out, "\n## Family: {family}\n\n| name | Python class | what it does | takes as it is |\n|---|---|---|---|\n");
+        let _ = write!(
+            out,
+            "\n## Family: {family}\n\n| name | Python class | what it does | takes as it is |\n|---|---|---|---|\n"
+        );
         for estimator in estimators.iter().filter(|e| text(e, "family") == *family) {
-            let (name, class, summary) = (text(estimator, "name"), text(estimator, "class"), text(estimator, "summary"));
+            let (name, class, summary) =
+                (text(estimator, "name"), text(estimator, "class"), text(estimator, "summary"));
             let _ = writeln!(out, "| [`{name}`](#{name}) | `{class}` | {} | {} |", cell(summary), handles(estimator));
         }
     }
     out += "\n## Parameters\n";
     for estimator in estimators {
-        let _ = write!(out, "\n### {}\n\n{}. {}\n", text(estimator, "name"), text(estimator, "summary"), text(estimator, "reference"));
-        let aliases: Vec<String> = items(estimator, "aliases").filter_map(Value::as_str).map(|a| format!("`{a}`")).collect();
+        let _ = write!(
+            out,
+            "\n### {}\n\n{}. {}\n",
+            text(estimator, "name"),
+            text(estimator, "summary"),
+            text(estimator, "reference")
+        );
+        let aliases: Vec<String> =
+            items(estimator, "aliases").filter_map(Value::as_str).map(|a| format!("`{a}`")).collect();
         if !aliases.is_empty() {
             let _ = write!(out, "\nAlso called {}.\n", aliases.join(", "));
         }
@@ -126,7 +138,8 @@ fn metrics_page(metrics: &[Value]) -> String {
             "truth" => "the truth of a simulation",
             other => other,
         };
-        let _ = writeln!(out, "| `{}` | {better} | {needs} | {} |", text(metric, "name"), cell(text(metric, "summary")));
+        let _ =
+            writeln!(out, "| `{}` | {better} | {needs} | {} |", text(metric, "name"), cell(text(metric, "summary")));
     }
     out
 }

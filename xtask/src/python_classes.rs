@@ -47,7 +47,11 @@ fn class(name: &str, entries: &[&Value]) -> Result<String> {
     for entry in entries {
         let own: Vec<&str> = items(entry, "params").map(|p| text(p, "name")).collect();
         if own != params.iter().map(|p| text(p, "name")).collect::<Vec<_>>() {
-            bail!("`{}` and `{}` share the class {name}, but not their parameters", text(first, "name"), text(entry, "name"));
+            bail!(
+                "`{}` and `{}` share the class {name}, but not their parameters",
+                text(first, "name"),
+                text(entry, "name")
+            );
         }
     }
     let stops_early = text(first, "family") == "neural" || text(first, "family") == "selection";
@@ -58,7 +62,8 @@ fn class(name: &str, entries: &[&Value]) -> Result<String> {
         for entry in entries {
             let changed: Vec<String> =
                 changes(first, entry).iter().map(|(k, v)| format!("{k}={}", literal(v))).collect();
-            let how = if changed.is_empty() { "the defaults".to_owned() } else { format!("``{}``", changed.join(", ")) };
+            let how =
+                if changed.is_empty() { "the defaults".to_owned() } else { format!("``{}``", changed.join(", ")) };
             out += &wrapped(&format!("- ``{}``: {} ({how})", text(entry, "name"), text(entry, "summary")), 4, 6);
         }
         out += "\n";
@@ -121,7 +126,12 @@ fn common(stops_early: bool) -> Vec<Common> {
         out.push(("validation_fraction", "float", "0.2", "Share of the rows held out to decide when to stop."));
     }
     out.extend([
-        ("random_state", "int, numpy generator or None", "0", "Source of all randomness; the same number gives the same bits, whatever the number of threads."),
+        (
+            "random_state",
+            "int, numpy generator or None",
+            "0",
+            "Source of all randomness; the same number gives the same bits, whatever the number of threads.",
+        ),
         ("n_jobs", "int or None", "None", "Threads; None or -1 for all cores."),
         ("verbose", "bool", "False", "Whether to tell of progress on stderr."),
     ]);

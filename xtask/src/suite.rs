@@ -13,7 +13,15 @@ pub(crate) fn run() -> Result<()> {
     step("layers", layers::run)?;
     step("build", || shell::run(&mut shell::cargo(&["build", "--workspace", "--all-targets"])))?;
     step("clippy", || {
-        shell::run(&mut shell::cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
+        shell::run(&mut shell::cargo(&[
+            "clippy",
+            "--quiet",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "--deny",
+            "warnings",
+        ]))
     })?;
     step("generated files", || generate::run(true))?;
     step("rust tests", || {
@@ -31,7 +39,5 @@ pub(crate) fn run() -> Result<()> {
         browser::install_if_possible();
         Ok(())
     })?;
-    step("python tests", || {
-        shell::run(&mut venv.command(&["-m", "pytest", "--quiet", "crates/paretau-python/tests"]))
-    })
+    step("python tests", || shell::run(&mut venv.command(&["-m", "pytest", "--quiet", "crates/paretau-python/tests"])))
 }

@@ -54,7 +54,8 @@ impl Venv {
 
     /// Builds the extension and installs it here in place.
     pub(crate) fn install_extension(&self, release: bool) -> Result<()> {
-        let mut args = vec!["-m", "maturin", "develop", "--quiet", "--manifest-path", "crates/paretau-python/Cargo.toml"];
+        let mut args =
+            vec!["-m", "maturin", "develop", "--quiet", "--manifest-path", "crates/paretau-python/Cargo.toml"];
         if release {
             args.push("--release");
         }

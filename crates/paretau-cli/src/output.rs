@@ -22,10 +22,13 @@ pub(crate) fn text(text: &str) -> Result<()> {
 
 /// A table with aligned columns; numbers to the right.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
-    let width = |j: usize| rows.iter().map(|r| r[j].chars().count()).chain([header[j].chars().count()]).max().unwrap_or(0);
+    let width =
+        |j: usize| rows.iter().map(|r| r[j].chars().count()).chain([header[j].chars().count()]).max().unwrap_or(0);
     let widths: Vec<usize> = (0..header.len()).map(width).collect();
     let numeric: Vec<bool> = (0..header.len())
-        .map(|j| rows.iter().all(|r| r[j].is_empty() || r[j].starts_with(|c: char| c.is_ascii_digit() || "+-−".contains(c))))
+        .map(|j| {
+            rows.iter().all(|r| r[j].is_empty() || r[j].starts_with(|c: char| c.is_ascii_digit() || "+-−".contains(c)))
+        })
         .collect();
     let line = |cells: &[String]| -> String {
         let padded: Vec<String> = cells
@@ -62,7 +65,10 @@ mod tests {
 
     #[test]
     fn numbers_keep_four_digits() {
-        assert_eq!([0.0, 1.0, 0.012345, 12345.6, -3.14159, 1e-9].map(number), ["0", "1.000", "0.01235", "12346", "-3.142", "1.000e-9"]);
+        assert_eq!(
+            [0.0, 1.0, 0.012345, 12345.6, -3.14159, 1e-9].map(number),
+            ["0", "1.000", "0.01235", "12346", "-3.142", "1.000e-9"]
+        );
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub mod score;
 pub mod truth;
 
 pub use ate::{AverageEffect, Estimand, average_effect};
-pub use calibration::{Calibration, best_linear_projection, calibration};
+pub use calibration::{Calibration, EffectGroup, best_linear_projection, calibration, effect_groups};
 pub use metrics::{Better, Evidence, METRICS, Metric, NamedScore, Needs, evaluate};
 pub use overlap::{ArmOverlap, OverlapOptions, OverlapReport, PropensityBin, WeightSets, overlap_report};
 pub use rate::{HALF_SAMPLES, TocPoint, auuc, rate, toc};

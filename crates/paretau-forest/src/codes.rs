@@ -74,24 +74,21 @@ impl Codes {
         self.missing.len()
     }
 
-    /// The codes of the rows `rows` as query codes, row after row.
+    /// The codes of the rows `rows` as query codes, column after column.
     pub(crate) fn decode(&self, rows: std::ops::Range<usize>, out: &mut Vec<u16>) {
         out.clear();
-        out.resize(rows.len() * self.n_cols(), 0);
         match &self.cells {
-            Cells::Byte(cells) => self.transpose(cells, rows, out),
-            Cells::Wide(cells) => self.transpose(cells, rows, out),
+            Cells::Byte(cells) => self.decode_cells(cells, rows, out),
+            Cells::Wide(cells) => self.decode_cells(cells, rows, out),
         }
     }
 
-    fn transpose<C: Code>(&self, cells: &[C], rows: std::ops::Range<usize>, out: &mut [u16]) {
-        let p = self.n_cols();
-        for j in 0..p {
-            let column = &cells[j * self.n_rows..(j + 1) * self.n_rows];
-            for (k, &code) in column[rows.clone()].iter().enumerate() {
+    fn decode_cells<C: Code>(&self, cells: &[C], rows: std::ops::Range<usize>, out: &mut Vec<u16>) {
+        for (column, &missing) in cells.chunks_exact(self.n_rows).zip(&self.missing) {
+            out.extend(column[rows.clone()].iter().map(|&code| {
                 let code: u16 = code.into();
-                out[k * p + j] = if code == self.missing[j] { MISSING } else { code };
-            }
+                if code == missing { MISSING } else { code }
+            }));
         }
     }
 }

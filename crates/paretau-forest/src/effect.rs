@@ -5,8 +5,8 @@
 //! ρ = V⁻¹[(ψ₁ − z̄ψ₂)], where ψ₂ is the tree's mean of y − μ − τᵀz and ψ₁ that of its product with z.
 
 use crate::bags::LittleBags;
-use crate::forest::{Block, NO_LEAF};
 use crate::solve::{MAX_DIM, Matrix, Vector, inverse, multiply};
+use crate::walk::{Block, NO_LEAF};
 
 /// The effect at a row.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,7 +1,7 @@
 //! Regression and probability forests, as a public type and as the base learner `forest`.
 
 use paretau_core::{
-    BaseEntry, Error, Event, Features, FitContext, FittedRegressor, Handles, Importance, ParamKind, ParamSpec, Params,
+    BaseEntry, Event, Features, FitContext, FittedRegressor, Handles, Importance, ParamKind, ParamSpec, Params,
     RegressionTask, Regressor, Result, State, Target, resolve,
 };
 use serde::{Deserialize, Serialize};

@@ -11,16 +11,12 @@ use paretau_kernels::soft_rank::SoftRank;
 use rand::{RngExt, SeedableRng};
 
 fn main() -> Result<(), KernelError> {
-    println!(
-        "{:>10} {:>8} {:>12} {:>12} {:>10} {:>10}",
-        "n", "eps", "forward ms", "vjp ms", "ns/row", "blocks"
-    );
+    println!("{:>10} {:>8} {:>12} {:>12} {:>10} {:>10}", "n", "eps", "forward ms", "vjp ms", "ns/row", "blocks");
     for n in [5_000, 100_000, 1_000_000, 10_000_000] {
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(7);
         // Sums of uniforms: close to normal, without a dependency.
-        let logits: Vec<f64> = (0..n)
-            .map(|_| 2.0 * ((0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0))
-            .collect();
+        let logits: Vec<f64> =
+            (0..n).map(|_| 2.0 * ((0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0)).collect();
         let w: Vec<f64> = logits.iter().map(|l| 1.0 + (-l).exp()).collect();
         let (mut r, mut d) = (vec![0.0; n], vec![0.0; n]);
         for eps in [1.0 / n as f64, 0.1] {
@@ -51,10 +47,7 @@ fn main() -> Result<(), KernelError> {
             smoother.vjp(&logits, &mut d)?;
             best = best.min(start.elapsed().as_secs_f64());
         }
-        println!(
-            "{n:>10} soft Pareto smoothing and derivative: {:.3} ms",
-            best * 1e3
-        );
+        println!("{n:>10} soft Pareto smoothing and derivative: {:.3} ms", best * 1e3);
     }
     Ok(())
 }

@@ -55,11 +55,7 @@ impl ArgSort {
             return Ok(());
         }
         if n > MAX_ROWS {
-            return Err(KernelError::TooLong {
-                what,
-                limit: MAX_ROWS,
-                found: n,
-            });
+            return Err(KernelError::TooLong { what, limit: MAX_ROWS, found: n });
         }
         let (mut lo, mut hi) = (u64::MAX, 0);
         for &v in x {
@@ -76,11 +72,7 @@ impl ArgSort {
         let prefix_bits = (digits * DIGIT_BITS).min(32);
         let shift = (u64::BITS - (hi - lo).leading_zeros()).saturating_sub(prefix_bits);
         self.front.clear();
-        self.front.extend(
-            x.iter()
-                .enumerate()
-                .map(|(i, &v)| (((key(v) - lo) >> shift) << 32) | i as u64),
-        );
+        self.front.extend(x.iter().enumerate().map(|(i, &v)| (((key(v) - lo) >> shift) << 32) | i as u64));
         if n < RADIX_FROM {
             self.front.sort_unstable();
         } else {
@@ -175,12 +167,7 @@ mod tests {
         let mut expected: Vec<u32> = (0..x.len() as u32).collect();
         expected.sort_by(|&i, &j| x[i as usize].total_cmp(&x[j as usize]));
         assert_eq!(s.perm(), expected);
-        assert!(
-            s.sorted()
-                .iter()
-                .zip(s.perm())
-                .all(|(v, &i)| *v == x[i as usize])
-        );
+        assert!(s.sorted().iter().zip(s.perm()).all(|(v, &i)| *v == x[i as usize]));
     }
 
     #[test]
@@ -199,13 +186,7 @@ mod tests {
     fn clusters_far_apart_share_leading_bits_and_still_sort() {
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(2);
         let x: Vec<f64> = (0..5000)
-            .map(|i| {
-                if i % 1000 == 0 {
-                    -1e300
-                } else {
-                    1.0 + f64::from(rng.random::<u32>() % 4000) * f64::EPSILON
-                }
-            })
+            .map(|i| if i % 1000 == 0 { -1e300 } else { 1.0 + f64::from(rng.random::<u32>() % 4000) * f64::EPSILON })
             .collect();
         check(&x);
         check(&[0.0, -0.0, 0.0, -0.0, 1e-310, -1e-310]);
@@ -216,11 +197,7 @@ mod tests {
         let mut s = ArgSort::default();
         for bad in [f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             match s.sort("x", &[1.0, bad, 2.0]) {
-                Err(KernelError::NonFinite {
-                    what: "x",
-                    index: 1,
-                    ..
-                }) => {}
+                Err(KernelError::NonFinite { what: "x", index: 1, .. }) => {}
                 other => panic!("{other:?}"),
             }
         }

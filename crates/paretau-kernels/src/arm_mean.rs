@@ -51,9 +51,7 @@ impl ArmMean {
     pub fn vjp(&self, g: &[f64], out: &mut [f64]) -> Result<(), KernelError> {
         let n = self.t.len();
         if n == 0 {
-            return Err(KernelError::NoForward {
-                what: "arm-mean normalisation",
-            });
+            return Err(KernelError::NoForward { what: "arm-mean normalisation" });
         }
         check_len("g", n, g.len())?;
         check_len("out", n, out.len())?;
@@ -92,21 +90,9 @@ mod tests {
     fn bad_batches_are_refused() {
         let mut norm = ArmMean::default();
         let mut out = [0.0; 2];
-        assert!(matches!(
-            norm.vjp(&[], &mut []),
-            Err(KernelError::NoForward { .. })
-        ));
-        assert!(matches!(
-            norm.forward(&[1.0, 2.0], &[1, 1], &mut out),
-            Err(KernelError::ArmMissing { arm: 0, n: 2 })
-        ));
-        assert!(matches!(
-            norm.forward(&[1.0, 2.0], &[1, 3], &mut out),
-            Err(KernelError::Arm { index: 1, value: 3 })
-        ));
-        assert!(matches!(
-            norm.forward(&[1.0, 0.0], &[1, 0], &mut out),
-            Err(KernelError::OutOfRange { index: 1, .. })
-        ));
+        assert!(matches!(norm.vjp(&[], &mut []), Err(KernelError::NoForward { .. })));
+        assert!(matches!(norm.forward(&[1.0, 2.0], &[1, 1], &mut out), Err(KernelError::ArmMissing { arm: 0, n: 2 })));
+        assert!(matches!(norm.forward(&[1.0, 2.0], &[1, 3], &mut out), Err(KernelError::Arm { index: 1, value: 3 })));
+        assert!(matches!(norm.forward(&[1.0, 0.0], &[1, 0], &mut out), Err(KernelError::OutOfRange { index: 1, .. })));
     }
 }

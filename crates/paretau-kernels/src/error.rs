@@ -104,41 +104,21 @@ pub enum KernelError {
 }
 
 /// Refuses a slice whose length is not the expected one.
-pub(crate) fn check_len(
-    what: &'static str,
-    expected: usize,
-    found: usize,
-) -> Result<(), KernelError> {
-    if expected == found {
-        Ok(())
-    } else {
-        Err(KernelError::Length {
-            what,
-            expected,
-            found,
-        })
-    }
+pub(crate) fn check_len(what: &'static str, expected: usize, found: usize) -> Result<(), KernelError> {
+    if expected == found { Ok(()) } else { Err(KernelError::Length { what, expected, found }) }
 }
 
 /// Refuses a slice with a NaN or infinite entry.
 pub(crate) fn check_finite(what: &'static str, x: &[f64]) -> Result<(), KernelError> {
     match x.iter().position(|v| !v.is_finite()) {
         None => Ok(()),
-        Some(index) => Err(KernelError::NonFinite {
-            what,
-            index,
-            value: x[index],
-        }),
+        Some(index) => Err(KernelError::NonFinite { what, index, value: x[index] }),
     }
 }
 
 /// Refuses an output that overflowed although its inputs were finite.
 pub(crate) fn check_result(what: &'static str, x: &[f64]) -> Result<(), KernelError> {
-    if x.iter().all(|v| v.is_finite()) {
-        Ok(())
-    } else {
-        Err(KernelError::Overflow { what })
-    }
+    if x.iter().all(|v| v.is_finite()) { Ok(()) } else { Err(KernelError::Overflow { what }) }
 }
 
 /// Refuses an empty, non-finite or non-positive vector of weights.
@@ -149,22 +129,14 @@ pub(crate) fn check_weights(what: &'static str, w: &[f64]) -> Result<(), KernelE
     check_finite(what, w)?;
     match w.iter().position(|&v| v <= 0.0) {
         None => Ok(()),
-        Some(index) => Err(KernelError::OutOfRange {
-            what,
-            index,
-            value: w[index],
-            expected: "a positive number",
-        }),
+        Some(index) => Err(KernelError::OutOfRange { what, index, value: w[index], expected: "a positive number" }),
     }
 }
 
 /// Refuses arms other than 0 and 1, and a batch without both; returns the rows per arm.
 pub(crate) fn check_arms(t: &[u8]) -> Result<[usize; 2], KernelError> {
     if let Some(index) = t.iter().position(|&a| a > 1) {
-        return Err(KernelError::Arm {
-            index,
-            value: t[index],
-        });
+        return Err(KernelError::Arm { index, value: t[index] });
     }
     let treated: usize = t.iter().map(|&a| usize::from(a)).sum();
     let counts = [t.len() - treated, treated];
@@ -183,13 +155,5 @@ pub(crate) fn check_parameter(
     expected: &'static str,
     ok: impl Fn(f64) -> bool,
 ) -> Result<(), KernelError> {
-    if value.is_finite() && ok(value) {
-        Ok(())
-    } else {
-        Err(KernelError::Parameter {
-            name,
-            value,
-            expected,
-        })
-    }
+    if value.is_finite() && ok(value) { Ok(()) } else { Err(KernelError::Parameter { name, value, expected }) }
 }

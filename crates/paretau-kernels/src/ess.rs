@@ -29,12 +29,9 @@ fn check(w: &[f64]) -> Result<(), KernelError> {
     check_finite("w", w)?;
     match w.iter().position(|&v| v < 0.0) {
         None => Ok(()),
-        Some(index) => Err(KernelError::OutOfRange {
-            what: "w",
-            index,
-            value: w[index],
-            expected: "a number from 0 up",
-        }),
+        Some(index) => {
+            Err(KernelError::OutOfRange { what: "w", index, value: w[index], expected: "a number from 0 up" })
+        }
     }
 }
 
@@ -61,30 +58,15 @@ mod tests {
         assert_eq!(ess(&[3.0; 7]).unwrap(), 7.0);
         assert!((ess(&[1e300, 1.0, 1.0]).unwrap() - 1.0).abs() < 1e-12);
         assert_eq!(ess(&[0.0, 0.0]).unwrap(), 0.0);
-        assert_eq!(
-            ess_by_arm(&[1.0, 2.0, 1.0], &[0, 1, 0]).unwrap(),
-            [2.0, 1.0]
-        );
+        assert_eq!(ess_by_arm(&[1.0, 2.0, 1.0], &[0, 1, 0]).unwrap(), [2.0, 1.0]);
     }
 
     #[test]
     fn bad_weights_are_refused() {
         assert!(matches!(ess(&[]), Err(KernelError::Empty { .. })));
-        assert!(matches!(
-            ess(&[1.0, -1.0]),
-            Err(KernelError::OutOfRange { index: 1, .. })
-        ));
-        assert!(matches!(
-            ess(&[f64::INFINITY]),
-            Err(KernelError::NonFinite { .. })
-        ));
-        assert!(matches!(
-            ess_by_arm(&[1.0], &[1]),
-            Err(KernelError::ArmMissing { arm: 0, n: 1 })
-        ));
-        assert!(matches!(
-            ess_by_arm(&[1.0], &[7]),
-            Err(KernelError::Arm { index: 0, value: 7 })
-        ));
+        assert!(matches!(ess(&[1.0, -1.0]), Err(KernelError::OutOfRange { index: 1, .. })));
+        assert!(matches!(ess(&[f64::INFINITY]), Err(KernelError::NonFinite { .. })));
+        assert!(matches!(ess_by_arm(&[1.0], &[1]), Err(KernelError::ArmMissing { arm: 0, n: 1 })));
+        assert!(matches!(ess_by_arm(&[1.0], &[7]), Err(KernelError::Arm { index: 0, value: 7 })));
     }
 }

@@ -129,11 +129,7 @@ impl Tally {
 
     /// Share of batches left as they are; 0 when none was seen.
     pub fn rate(&self) -> f64 {
-        if self.batches == 0 {
-            0.0
-        } else {
-            self.left.iter().sum::<u64>() as f64 / self.batches as f64
-        }
+        if self.batches == 0 { 0.0 } else { self.left.iter().sum::<u64>() as f64 / self.batches as f64 }
     }
 }
 
@@ -146,13 +142,7 @@ mod tests {
         let mut tally = Tally::default();
         assert_eq!(tally.rate(), 0.0);
         tally.record(&TailFit::LeftAsIs(FallBack::AllEqual));
-        tally.record(&TailFit::Smoothed {
-            mu: 1.0,
-            sigma: 1.0,
-            xi: 0.0,
-            m: 5,
-            soft_m: 5.0,
-        });
+        tally.record(&TailFit::Smoothed { mu: 1.0, sigma: 1.0, xi: 0.0, m: 5, soft_m: 5.0 });
         assert_eq!(tally.left[FallBack::AllEqual.kind()], 1);
         assert_eq!(tally.rate(), 0.5);
         let copy = tally;

@@ -88,12 +88,7 @@ impl Gpd {
     /// Non-finite `x`; a derivative that is infinite (at the upper end of the support for `xi <= -1`).
     pub fn cdf_with_derivatives(&self, x: f64) -> Result<Derivatives, KernelError> {
         check_parameter("x", x, "a finite number", |_| true)?;
-        let flat = |value| Derivatives {
-            value,
-            d_arg: 0.0,
-            d_sigma: 0.0,
-            d_xi: 0.0,
-        };
+        let flat = |value| Derivatives { value, d_arg: 0.0, d_sigma: 0.0, d_xi: 0.0 };
         let y = (x - self.mu) / self.sigma;
         if y < 0.0 {
             return Ok(flat(0.0));
@@ -111,11 +106,7 @@ impl Gpd {
             d_arg: density,
             d_sigma: -density * y,
             // With no survival left nothing can change, and 0 times an overflowing y² is not a number.
-            d_xi: if survival == 0.0 {
-                0.0
-            } else {
-                survival * y * y * log1p_curve(v)
-            },
+            d_xi: if survival == 0.0 { 0.0 } else { survival * y * y * log1p_curve(v) },
         };
         for d in [out.value, out.d_arg, out.d_sigma, out.d_xi] {
             finite(d)?;
@@ -148,22 +139,12 @@ impl Gpd {
 }
 
 fn finite(v: f64) -> Result<f64, KernelError> {
-    if v.is_finite() {
-        Ok(v)
-    } else {
-        Err(KernelError::Overflow {
-            what: "generalised Pareto value",
-        })
-    }
+    if v.is_finite() { Ok(v) } else { Err(KernelError::Overflow { what: "generalised Pareto value" }) }
 }
 
 /// `(e^u - 1)/u`, 1 at 0.
 fn expm1_ratio(u: f64) -> f64 {
-    if u.abs() < 1e-12 {
-        1.0 + 0.5 * u
-    } else {
-        u.exp_m1() / u
-    }
+    if u.abs() < 1e-12 { 1.0 + 0.5 * u } else { u.exp_m1() / u }
 }
 
 /// `(u e^u - (e^u - 1))/u² = Σ_k u^k / ((k+2) k!)`, 1/2 at 0.
@@ -184,11 +165,7 @@ fn expm1_curve(u: f64) -> f64 {
 
 /// `log(1+v)/v`, 1 at 0.
 fn log1p_ratio(v: f64) -> f64 {
-    if v.abs() < 1e-12 {
-        1.0 - 0.5 * v
-    } else {
-        v.ln_1p() / v
-    }
+    if v.abs() < 1e-12 { 1.0 - 0.5 * v } else { v.ln_1p() / v }
 }
 
 /// `(v/(1+v) - log(1+v))/v² = Σ_k (-1)^(k+1) (k+1)/(k+2) v^k`, -1/2 at 0.
@@ -211,9 +188,7 @@ fn log1p_curve(v: f64) -> f64 {
 mod tests {
     use super::*;
 
-    const SHAPES: [f64; 11] = [
-        -2.0, -0.5, -0.3, -1e-3, -1e-9, 0.0, 1e-13, 1e-6, 0.05, 0.4, 1.5,
-    ];
+    const SHAPES: [f64; 11] = [-2.0, -0.5, -0.3, -1e-3, -1e-9, 0.0, 1e-13, 1e-6, 0.05, 0.4, 1.5];
 
     fn close(a: f64, b: f64, rel: f64) -> bool {
         (a - b).abs() <= rel * (1.0 + a.abs().max(b.abs()))
@@ -236,29 +211,11 @@ mod tests {
         for xi in SHAPES {
             for p in [0.01, 0.3, 0.7, 0.99] {
                 let q = |s: f64, k: f64, p: f64| Gpd::new(0.5, s, k).unwrap().quantile(p).unwrap();
-                let d = Gpd::new(0.5, 2.0, xi)
-                    .unwrap()
-                    .quantile_with_derivatives(p)
-                    .unwrap();
+                let d = Gpd::new(0.5, 2.0, xi).unwrap().quantile_with_derivatives(p).unwrap();
                 let hp = h * (1.0 - p);
-                assert!(close(
-                    d.d_arg,
-                    (q(2.0, xi, p + hp) - q(2.0, xi, p - hp)) / (2.0 * hp),
-                    1e-7
-                ));
-                assert!(close(
-                    d.d_sigma,
-                    (q(2.0 + h, xi, p) - q(2.0 - h, xi, p)) / (2.0 * h),
-                    1e-8
-                ));
-                assert!(
-                    close(
-                        d.d_xi,
-                        (q(2.0, xi + h, p) - q(2.0, xi - h, p)) / (2.0 * h),
-                        1e-7
-                    ),
-                    "xi {xi} p {p}"
-                );
+                assert!(close(d.d_arg, (q(2.0, xi, p + hp) - q(2.0, xi, p - hp)) / (2.0 * hp), 1e-7));
+                assert!(close(d.d_sigma, (q(2.0 + h, xi, p) - q(2.0 - h, xi, p)) / (2.0 * h), 1e-8));
+                assert!(close(d.d_xi, (q(2.0, xi + h, p) - q(2.0, xi - h, p)) / (2.0 * h), 1e-7), "xi {xi} p {p}");
 
                 if xi <= -1.0 && p > 0.5 {
                     // The density grows without bound towards the end of the support: differences say nothing there.
@@ -266,35 +223,17 @@ mod tests {
                 }
                 let x = d.value;
                 let f = |s: f64, k: f64, x: f64| Gpd::new(0.5, s, k).unwrap().cdf(x).unwrap();
-                let c = Gpd::new(0.5, 2.0, xi)
-                    .unwrap()
-                    .cdf_with_derivatives(x)
-                    .unwrap();
+                let c = Gpd::new(0.5, 2.0, xi).unwrap().cdf_with_derivatives(x).unwrap();
                 assert!(close(c.d_arg * d.d_arg, 1.0, 1e-10));
-                assert!(close(
-                    c.d_sigma,
-                    (f(2.0 + h, xi, x) - f(2.0 - h, xi, x)) / (2.0 * h),
-                    1e-7
-                ));
-                assert!(
-                    close(
-                        c.d_xi,
-                        (f(2.0, xi + h, x) - f(2.0, xi - h, x)) / (2.0 * h),
-                        1e-6
-                    ),
-                    "xi {xi} p {p}"
-                );
+                assert!(close(c.d_sigma, (f(2.0 + h, xi, x) - f(2.0 - h, xi, x)) / (2.0 * h), 1e-7));
+                assert!(close(c.d_xi, (f(2.0, xi + h, x) - f(2.0, xi - h, x)) / (2.0 * h), 1e-6), "xi {xi} p {p}");
             }
         }
     }
 
     #[test]
     fn value_and_derivative_are_continuous_at_the_switch_to_the_series() {
-        for (f, at) in [
-            (expm1_curve as fn(f64) -> f64, SERIES_BELOW),
-            (log1p_curve, 0.1),
-            (expm1_ratio, 1e-12),
-        ] {
+        for (f, at) in [(expm1_curve as fn(f64) -> f64, SERIES_BELOW), (log1p_curve, 0.1), (expm1_ratio, 1e-12)] {
             for s in [-1.0, 1.0] {
                 let (inside, outside) = (f(s * at * (1.0 - 1e-14)), f(s * at * (1.0 + 1e-14)));
                 assert!((inside - outside).abs() < 1e-12, "{at}: {inside} {outside}");
@@ -309,21 +248,9 @@ mod tests {
         assert_eq!(bounded.cdf(6.0).unwrap(), 1.0);
         assert_eq!(bounded.cdf(0.0).unwrap(), 0.0);
         let heavy = Gpd::new(1.0, 2.0, 0.5).unwrap();
-        assert!(matches!(
-            heavy.quantile(1.0),
-            Err(KernelError::Overflow { .. })
-        ));
-        assert!(matches!(
-            heavy.quantile(1.5),
-            Err(KernelError::Parameter { name: "p", .. })
-        ));
-        assert!(matches!(
-            Gpd::new(0.0, 0.0, 0.1),
-            Err(KernelError::Parameter { name: "sigma", .. })
-        ));
-        assert!(matches!(
-            Gpd::new(0.0, 1.0, f64::NAN),
-            Err(KernelError::Parameter { name: "xi", .. })
-        ));
+        assert!(matches!(heavy.quantile(1.0), Err(KernelError::Overflow { .. })));
+        assert!(matches!(heavy.quantile(1.5), Err(KernelError::Parameter { name: "p", .. })));
+        assert!(matches!(Gpd::new(0.0, 0.0, 0.1), Err(KernelError::Parameter { name: "sigma", .. })));
+        assert!(matches!(Gpd::new(0.0, 1.0, f64::NAN), Err(KernelError::Parameter { name: "xi", .. })));
     }
 }

@@ -32,11 +32,7 @@ impl Moments {
     pub fn of_sorted(x: &[f64]) -> Result<Self, KernelError> {
         let m = x.len();
         if m < 2 {
-            return Err(KernelError::Length {
-                what: "x",
-                expected: 2,
-                found: m,
-            });
+            return Err(KernelError::Length { what: "x", expected: 2, found: m });
         }
         check_finite("x", x)?;
         let (mut s0, mut s1) = (0.0, 0.0);
@@ -44,10 +40,7 @@ impl Moments {
             s0 += v;
             s1 += (m - 1 - j) as f64 / (m - 1) as f64 * v;
         }
-        Ok(Self {
-            a0: s0 / m as f64,
-            a1: s1 / m as f64,
-        })
+        Ok(Self { a0: s0 / m as f64, a1: s1 / m as f64 })
     }
 
     /// `sigma = 2 a0 a1/(a0 - 2 a1)`, `xi = 2 - a0/(a0 - 2 a1)`; the reason when these say nothing.
@@ -87,10 +80,7 @@ impl Moments {
         let gap = self.a0 - 2.0 * self.a1;
         // Ratios first: squares of large moments would overflow.
         let (b0, b1) = (self.a0 / gap, self.a1 / gap);
-        (
-            -4.0 * b1 * b1 * g_sigma + 2.0 * b1 / gap * g_xi,
-            2.0 * b0 * b0 * g_sigma - 2.0 * b0 / gap * g_xi,
-        )
+        (-4.0 * b1 * b1 * g_sigma + 2.0 * b1 / gap * g_xi, 2.0 * b0 * b0 * g_sigma - 2.0 * b0 / gap * g_xi)
     }
 }
 
@@ -129,10 +119,7 @@ impl ZhangStephens {
             return Err(KernelError::Empty { what: "x" });
         }
         check_finite("x", x)?;
-        let failed = GpdFit {
-            sigma: f64::INFINITY,
-            xi: f64::INFINITY,
-        };
+        let failed = GpdFit { sigma: f64::INFINITY, xi: f64::INFINITY };
         let nf = n as f64;
         let quartile = x[((nf / 4.0 + 0.5) as usize).max(1) - 1];
         let largest = x[n - 1];
@@ -144,17 +131,12 @@ impl ZhangStephens {
         self.b.clear();
         self.log_posterior.clear();
         for i in 1..=grid {
-            let b = (1.0 - (grid as f64 / (i as f64 - 0.5)).sqrt()) / (PRIOR_BS * quartile)
-                + 1.0 / largest;
+            let b = (1.0 - (grid as f64 / (i as f64 - 0.5)).sqrt()) / (PRIOR_BS * quartile) + 1.0 / largest;
             let k = shape_at(b);
             self.b.push(b);
             self.log_posterior.push(nf * ((-b / k).ln() - k - 1.0));
         }
-        let peak = self
-            .log_posterior
-            .iter()
-            .copied()
-            .fold(f64::NEG_INFINITY, f64::max);
+        let peak = self.log_posterior.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let total: f64 = self.log_posterior.iter().map(|l| (l - peak).exp()).sum();
         let (mut sum, mut weighted) = (0.0, 0.0);
         for (&b, &l) in self.b.iter().zip(&self.log_posterior) {
@@ -168,11 +150,7 @@ impl ZhangStephens {
         let k = shape_at(b);
         let sigma = -k / b;
         let xi = (nf * k + PRIOR_K * 0.5) / (nf + PRIOR_K);
-        if total.is_finite() && sigma.is_finite() && xi.is_finite() {
-            Ok(GpdFit { sigma, xi })
-        } else {
-            Ok(failed)
-        }
+        if total.is_finite() && sigma.is_finite() && xi.is_finite() { Ok(GpdFit { sigma, xi }) } else { Ok(failed) }
     }
 }
 
@@ -186,9 +164,7 @@ mod tests {
     fn sample(n: usize, sigma: f64, xi: f64, seed: u64) -> Vec<f64> {
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
         let gpd = Gpd::new(0.0, sigma, xi).unwrap();
-        let mut x: Vec<f64> = (0..n)
-            .map(|_| gpd.quantile(rng.random::<f64>()).unwrap())
-            .collect();
+        let mut x: Vec<f64> = (0..n).map(|_| gpd.quantile(rng.random::<f64>()).unwrap()).collect();
         x.sort_unstable_by(f64::total_cmp);
         x
     }
@@ -208,14 +184,8 @@ mod tests {
         // The published α̂1 sums (M-j) x_j without 1/(M-1): the scale comes out negative, the shape near 2.
         let x = sample(1000, 1.0, 0.3, 4);
         let m = Moments::of_sorted(&x).unwrap();
-        let literal = Moments {
-            a1: m.a1 * 999.0,
-            ..m
-        };
-        assert!(matches!(
-            literal.solve(false),
-            Err(FallBack::NonPositiveScale { .. })
-        ));
+        let literal = Moments { a1: m.a1 * 999.0, ..m };
+        assert!(matches!(literal.solve(false), Err(FallBack::NonPositiveScale { .. })));
         let kept = literal.solve(true).unwrap();
         assert!(kept.sigma < 0.0 && (kept.xi - 2.0).abs() < 0.01, "{kept:?}");
     }
@@ -254,15 +224,9 @@ mod tests {
     fn degenerate_tails_have_reasons() {
         assert_eq!(fit_pwm(&[2.0; 8]).unwrap(), Err(FallBack::AllEqual));
         assert_eq!(fit_pwm(&[0.0; 8]).unwrap(), Err(FallBack::AllEqual));
-        assert!(matches!(
-            fit_pwm(&[10.0, 10.0, 10.0, 10.0, 10.3]).unwrap(),
-            Err(FallBack::ExtremeShape { .. })
-        ));
+        assert!(matches!(fit_pwm(&[10.0, 10.0, 10.0, 10.0, 10.3]).unwrap(), Err(FallBack::ExtremeShape { .. })));
         assert!(matches!(fit_pwm(&[1.0]), Err(KernelError::Length { .. })));
-        assert!(matches!(
-            fit_pwm(&[1.0, f64::NAN]),
-            Err(KernelError::NonFinite { index: 1, .. })
-        ));
+        assert!(matches!(fit_pwm(&[1.0, f64::NAN]), Err(KernelError::NonFinite { index: 1, .. })));
         let mut zs = ZhangStephens::default();
         assert_eq!(zs.fit(&[0.0; 9]).unwrap().xi, f64::INFINITY);
         assert!(matches!(zs.fit(&[]), Err(KernelError::Empty { .. })));

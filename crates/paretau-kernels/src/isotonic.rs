@@ -62,24 +62,15 @@ impl Isotonic {
         };
         self.blocks.clear();
         for i in 0..n {
-            let mut current = Block {
-                start: i,
-                mean: sign * y[i],
-                weight: weights.map_or(1.0, |c| c[i]),
-            };
+            let mut current = Block { start: i, mean: sign * y[i], weight: weights.map_or(1.0, |c| c[i]) };
             while let Some(&previous) = self.blocks.last() {
                 if previous.mean < current.mean {
                     break;
                 }
                 let weight = previous.weight + current.weight;
                 // A convex combination, so that large values of both signs cannot overflow on the way.
-                let mean = previous.mean * (previous.weight / weight)
-                    + current.mean * (current.weight / weight);
-                current = Block {
-                    start: previous.start,
-                    mean,
-                    weight,
-                };
+                let mean = previous.mean * (previous.weight / weight) + current.mean * (current.weight / weight);
+                current = Block { start: previous.start, mean, weight };
                 self.blocks.pop();
             }
             self.blocks.push(current);
@@ -92,9 +83,7 @@ impl Isotonic {
         if self.blocks.iter().all(|b| b.weight.is_finite()) {
             check_result("isotonic fit", out)
         } else {
-            Err(KernelError::Overflow {
-                what: "sum of weights",
-            })
+            Err(KernelError::Overflow { what: "sum of weights" })
         }
     }
 
@@ -117,24 +106,15 @@ mod tests {
 
     #[test]
     fn pools_violators_only() {
-        assert_eq!(
-            fit(&[1.0, 3.0, 2.0, 4.0], None, Direction::NonDecreasing),
-            [1.0, 2.5, 2.5, 4.0]
-        );
-        assert_eq!(
-            fit(&[3.0, 1.0, 2.0, 0.0], None, Direction::NonIncreasing),
-            [3.0, 1.5, 1.5, 0.0]
-        );
+        assert_eq!(fit(&[1.0, 3.0, 2.0, 4.0], None, Direction::NonDecreasing), [1.0, 2.5, 2.5, 4.0]);
+        assert_eq!(fit(&[3.0, 1.0, 2.0, 0.0], None, Direction::NonIncreasing), [3.0, 1.5, 1.5, 0.0]);
         assert_eq!(fit(&[5.0, 5.0], None, Direction::NonIncreasing), [5.0, 5.0]);
         assert_eq!(fit(&[], None, Direction::NonIncreasing), [0.0; 0]);
     }
 
     #[test]
     fn weights_shift_the_mean_of_a_block() {
-        assert_eq!(
-            fit(&[4.0, 0.0], Some(&[1.0, 3.0]), Direction::NonDecreasing),
-            [1.0, 1.0]
-        );
+        assert_eq!(fit(&[4.0, 0.0], Some(&[1.0, 3.0]), Direction::NonDecreasing), [1.0, 1.0]);
     }
 
     #[test]
@@ -144,27 +124,15 @@ mod tests {
         let up = Direction::NonDecreasing;
         assert_eq!(
             iso.fit(&[1.0], None, up, &mut out),
-            Err(KernelError::Length {
-                what: "out",
-                expected: 1,
-                found: 2
-            })
+            Err(KernelError::Length { what: "out", expected: 1, found: 2 })
         );
         assert!(matches!(
             iso.fit(&[1.0, f64::NAN], None, up, &mut out),
-            Err(KernelError::NonFinite {
-                what: "y",
-                index: 1,
-                ..
-            })
+            Err(KernelError::NonFinite { what: "y", index: 1, .. })
         ));
         assert!(matches!(
             iso.fit(&[1.0, 2.0], Some(&[1.0, 0.0]), up, &mut out),
-            Err(KernelError::OutOfRange {
-                what: "weights",
-                index: 1,
-                ..
-            })
+            Err(KernelError::OutOfRange { what: "weights", index: 1, .. })
         ));
         assert!(matches!(
             iso.fit(&[2.0, 1.0], Some(&[f64::MAX, f64::MAX]), up, &mut out),

@@ -1,6 +1,8 @@
 //! How a kernel may use threads. The work is always cut by shape alone, never by the number of threads,
 //! so that every choice here gives the same bits.
 
+use std::sync::{Mutex, PoisonError};
+
 use rayon::prelude::*;
 
 /// Whether a kernel runs on the calling thread or on the current rayon pool.
@@ -38,12 +40,7 @@ impl Parallelism {
     /// Cuts `data` into pieces of `size` elements (the last may be shorter) and calls `f` with the index of each.
     ///
     /// A `size` of zero counts as one.
-    pub fn for_each_chunk<I: Send>(
-        self,
-        data: &mut [I],
-        size: usize,
-        f: impl Fn(usize, &mut [I]) + Send + Sync,
-    ) {
+    pub fn for_each_chunk<I: Send>(self, data: &mut [I], size: usize, f: impl Fn(usize, &mut [I]) + Send + Sync) {
         let size = size.max(1);
         if self.is_serial(data.len().div_ceil(size)) {
             data.chunks_mut(size).enumerate().for_each(|(i, x)| f(i, x));
@@ -56,5 +53,22 @@ impl Parallelism {
     /// True when handing out `n_tasks` tasks would gain nothing.
     pub(crate) fn is_serial(self, n_tasks: usize) -> bool {
         self == Parallelism::None || n_tasks < 2 || rayon::current_num_threads() < 2
+    }
+}
+
+/// Scratch memory for tasks: as many pieces as tasks ever ran at once, handed out last in, first out, so that a piece is
+/// likely still in cache.
+#[derive(Debug, Default)]
+pub(crate) struct ScratchPool<S>(Mutex<Vec<S>>);
+
+impl<S: Default> ScratchPool<S> {
+    /// Runs `f` with a piece that no other task holds. What an earlier task left in it is still there.
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut S) -> R) -> R {
+        // A poisoned lock only means that another task panicked; the scratch holds no state.
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut scratch = lock().pop().unwrap_or_default();
+        let result = f(&mut scratch);
+        lock().push(scratch);
+        result
     }
 }

@@ -1,9 +1,7 @@
 //! Hard Pareto smoothing of a batch of weights (Vehtari et al. 2024, with moments for the fit), its derivative, and the map that smooths one new weight.
 
 use crate::argsort::ArgSort;
-use crate::error::{
-    KernelError, check_finite, check_len, check_parameter, check_result, check_weights,
-};
+use crate::error::{KernelError, check_finite, check_len, check_parameter, check_result, check_weights};
 use crate::fallback::{FallBack, MIN_TAIL, TailFit, Tally};
 use crate::gpd::Gpd;
 use crate::gpd_fit::{GpdFit, Moments};
@@ -52,20 +50,11 @@ impl HardPareto {
         let m = tail_length(n);
         let outcome = match self.fit(m) {
             Ok((gpd, moments)) => {
-                self.tape = Some(Tape {
-                    n,
-                    fit: Some((gpd, moments, m)),
-                });
+                self.tape = Some(Tape { n, fit: Some((gpd, moments, m)) });
                 for (j, &row) in self.order.perm()[n - m..].iter().enumerate() {
                     out[row as usize] = gpd.quantile_at(position(j, m));
                 }
-                TailFit::Smoothed {
-                    mu: gpd.mu(),
-                    sigma: gpd.sigma(),
-                    xi: gpd.xi(),
-                    m,
-                    soft_m: m as f64,
-                }
+                TailFit::Smoothed { mu: gpd.mu(), sigma: gpd.sigma(), xi: gpd.xi(), m, soft_m: m as f64 }
             }
             Err(reason) => {
                 self.tape = Some(Tape { n, fit: None });
@@ -89,11 +78,7 @@ impl HardPareto {
         let moments = Moments::of_sorted(&self.excess).map_err(|_| FallBack::NonFinite)?;
         let GpdFit { sigma, xi } = moments.solve(false)?;
         let gpd = Gpd::new(mu, sigma, xi).map_err(|_| FallBack::NonFinite)?;
-        if gpd.quantile_at(position(m - 1, m)).is_finite() {
-            Ok((gpd, moments))
-        } else {
-            Err(FallBack::NonFinite)
-        }
+        if gpd.quantile_at(position(m - 1, m)).is_finite() { Ok((gpd, moments)) } else { Err(FallBack::NonFinite) }
     }
 
     /// Writes to `out` the product of `g` with the Jacobian of the last forward pass. Ranks are locally constant, so the
@@ -105,9 +90,7 @@ impl HardPareto {
     /// # Errors
     /// No forward pass before, lengths that differ, non-finite `g`, results that overflow.
     pub fn vjp(&self, g: &[f64], out: &mut [f64]) -> Result<(), KernelError> {
-        let tape = self.tape.ok_or(KernelError::NoForward {
-            what: "hard Pareto smoothing",
-        })?;
+        let tape = self.tape.ok_or(KernelError::NoForward { what: "hard Pareto smoothing" })?;
         check_len("g", tape.n, g.len())?;
         check_len("out", tape.n, out.len())?;
         check_finite("g", g)?;
@@ -141,12 +124,7 @@ impl HardPareto {
             Some((gpd, _, m)) => {
                 let sorted = self.order.sorted();
                 let tail = sorted[sorted.len() - m..].to_vec();
-                TailMap {
-                    mu: gpd.mu(),
-                    sigma: gpd.sigma(),
-                    xi: gpd.xi(),
-                    tail,
-                }
+                TailMap { mu: gpd.mu(), sigma: gpd.sigma(), xi: gpd.xi(), tail }
             }
         }
     }
@@ -180,12 +158,7 @@ pub struct TailMap {
 impl TailMap {
     /// The map that leaves every weight as it is.
     pub fn identity() -> Self {
-        Self {
-            mu: f64::MAX,
-            sigma: 1.0,
-            xi: 0.0,
-            tail: Vec::new(),
-        }
+        Self { mu: f64::MAX, sigma: 1.0, xi: 0.0, tail: Vec::new() }
     }
 
     /// Refuses a map with non-finite parameters, a scale that is not positive, or a tail that is not ascending.
@@ -220,13 +193,7 @@ impl TailMap {
         }
         let gpd = Gpd::new(self.mu, self.sigma, self.xi)?;
         let q = gpd.quantile_at(self.probability(w));
-        if q.is_finite() {
-            Ok(q)
-        } else {
-            Err(KernelError::Overflow {
-                what: "generalised Pareto value",
-            })
-        }
+        if q.is_finite() { Ok(q) } else { Err(KernelError::Overflow { what: "generalised Pareto value" }) }
     }
 
     fn probability(&self, w: f64) -> f64 {
@@ -234,12 +201,7 @@ impl TailMap {
         let m = tail.len() as f64;
         // Largest ties sit at the middle of their ranks too, so nothing lies above that.
         let place = |lower: usize, upper: usize| 0.5 * (lower + upper) as f64 / m;
-        let ties = |v: f64| {
-            (
-                tail.partition_point(|&u| u < v),
-                tail.partition_point(|&u| u <= v),
-            )
-        };
+        let ties = |v: f64| (tail.partition_point(|&u| u < v), tail.partition_point(|&u| u <= v));
         let (lower, upper) = ties(w);
         if lower < upper {
             return place(lower, upper);
@@ -267,17 +229,12 @@ mod tests {
 
     fn weights(n: usize) -> Vec<f64> {
         // Logistic-like spread without randomness, in scrambled order.
-        (0..n)
-            .map(|i| 1.0 + (6.0 * ((i * 37 % n) as f64 + 0.5) / n as f64 - 3.0).exp())
-            .collect()
+        (0..n).map(|i| 1.0 + (6.0 * ((i * 37 % n) as f64 + 0.5) / n as f64 - 3.0).exp()).collect()
     }
 
     #[test]
     fn tail_lengths_are_those_of_the_method() {
-        assert_eq!(
-            [0, 24, 25, 64, 225, 1000, 5000].map(tail_length),
-            [0, 4, 5, 12, 45, 94, 212]
-        );
+        assert_eq!([0, 24, 25, 64, 225, 1000, 5000].map(tail_length), [0, 4, 5, 12, 45, 94, 212]);
     }
 
     #[test]
@@ -285,15 +242,9 @@ mod tests {
         let w = weights(100);
         let mut out = vec![0.0; 100];
         let fit = HardPareto::default().forward(&w, &mut out).unwrap();
-        let TailFit::Smoothed { mu, m: 20, .. } = fit else {
-            panic!("{fit:?}")
-        };
+        let TailFit::Smoothed { mu, m: 20, .. } = fit else { panic!("{fit:?}") };
         for i in 0..100 {
-            assert!(if w[i] <= mu {
-                out[i] == w[i]
-            } else {
-                out[i] > mu
-            });
+            assert!(if w[i] <= mu { out[i] == w[i] } else { out[i] > mu });
             for j in 0..100 {
                 assert!(w[i] > w[j] || out[i] <= out[j]);
             }
@@ -311,25 +262,13 @@ mod tests {
         hard.vjp(&w, &mut out).unwrap();
         assert_eq!(out, w);
         let mut out = vec![0.0; 50];
-        assert_eq!(
-            hard.forward(&[2.0; 50], &mut out).unwrap(),
-            TailFit::LeftAsIs(FallBack::AllEqual)
-        );
+        assert_eq!(hard.forward(&[2.0; 50], &mut out).unwrap(), TailFit::LeftAsIs(FallBack::AllEqual));
         assert_eq!(hard.tally().batches, 2);
         assert_eq!(hard.tally().rate(), 1.0);
         assert_eq!(hard.tail_map(), TailMap::identity());
-        assert!(matches!(
-            hard.forward(&[], &mut []),
-            Err(KernelError::Empty { .. })
-        ));
-        assert!(matches!(
-            hard.forward(&[1.0, 0.0], &mut [0.0; 2]),
-            Err(KernelError::OutOfRange { index: 1, .. })
-        ));
-        assert!(matches!(
-            hard.vjp(&[], &mut []),
-            Err(KernelError::NoForward { .. })
-        ));
+        assert!(matches!(hard.forward(&[], &mut []), Err(KernelError::Empty { .. })));
+        assert!(matches!(hard.forward(&[1.0, 0.0], &mut [0.0; 2]), Err(KernelError::OutOfRange { index: 1, .. })));
+        assert!(matches!(hard.vjp(&[], &mut []), Err(KernelError::NoForward { .. })));
     }
 
     #[test]
@@ -349,11 +288,7 @@ mod tests {
             };
             let h = 1e-5;
             let numeric = (loss(h) - loss(-h)) / (2.0 * h);
-            assert!(
-                (numeric - d[i]).abs() < 1e-6 * (1.0 + numeric.abs()),
-                "{i}: {numeric} {}",
-                d[i]
-            );
+            assert!((numeric - d[i]).abs() < 1e-6 * (1.0 + numeric.abs()), "{i}: {numeric} {}", d[i]);
         }
     }
 
@@ -380,26 +315,12 @@ mod tests {
 
     #[test]
     fn maps_with_ties_are_continuous_and_bad_maps_are_refused() {
-        let map = TailMap {
-            mu: 1.0,
-            sigma: 1.0,
-            xi: 0.2,
-            tail: vec![2.0, 3.0, 3.0, 3.0, 5.0],
-        };
+        let map = TailMap { mu: 1.0, sigma: 1.0, xi: 0.2, tail: vec![2.0, 3.0, 3.0, 3.0, 5.0] };
         let at = |w: f64| map.smooth(w).unwrap();
         assert!((at(3.0) - at(3.0 - 1e-9)).abs() < 1e-7 && (at(3.0) - at(3.0 + 1e-9)).abs() < 1e-7);
-        assert!(matches!(
-            map.smooth(f64::NAN),
-            Err(KernelError::Parameter { .. })
-        ));
+        assert!(matches!(map.smooth(f64::NAN), Err(KernelError::Parameter { .. })));
         assert_eq!(TailMap::identity().smooth(7.0).unwrap(), 7.0);
-        let bad = TailMap {
-            tail: vec![2.0, 1.0],
-            ..map
-        };
-        assert!(matches!(
-            bad.check(),
-            Err(KernelError::OutOfRange { index: 1, .. })
-        ));
+        let bad = TailMap { tail: vec![2.0, 1.0], ..map };
+        assert!(matches!(bad.check(), Err(KernelError::OutOfRange { index: 1, .. })));
     }
 }

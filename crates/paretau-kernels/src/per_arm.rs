@@ -74,12 +74,7 @@ pub struct PerArm<S> {
 impl<S: Smoother> PerArm<S> {
     /// Pairs a smoother for arm 0 with one for arm 1.
     pub fn new(arms: [S; 2]) -> Self {
-        Self {
-            arms,
-            rows: [Vec::new(), Vec::new()],
-            input: Vec::new(),
-            output: Vec::new(),
-        }
+        Self { arms, rows: [Vec::new(), Vec::new()], input: Vec::new(), output: Vec::new() }
     }
 
     /// Writes to `out` the weights smoothed within their arm, and returns what became of arm 0 and of arm 1.
@@ -89,12 +84,7 @@ impl<S: Smoother> PerArm<S> {
     ///
     /// # Errors
     /// As [`Smoother::forward`]; also arms other than 0 and 1, an arm without rows.
-    pub fn forward(
-        &mut self,
-        w: &[f64],
-        t: &[u8],
-        out: &mut [f64],
-    ) -> Result<[TailFit; 2], KernelError> {
+    pub fn forward(&mut self, w: &[f64], t: &[u8], out: &mut [f64]) -> Result<[TailFit; 2], KernelError> {
         for rows in &mut self.rows {
             rows.clear();
         }
@@ -117,9 +107,7 @@ impl<S: Smoother> PerArm<S> {
     pub fn vjp(&mut self, g: &[f64], out: &mut [f64]) -> Result<(), KernelError> {
         let n = self.rows[0].len() + self.rows[1].len();
         if n == 0 {
-            return Err(KernelError::NoForward {
-                what: "smoothing per arm",
-            });
+            return Err(KernelError::NoForward { what: "smoothing per arm" });
         }
         check_len("g", n, g.len())?;
         check_len("out", n, out.len())?;

@@ -48,37 +48,23 @@ fn extent(rows: usize, cols: usize, row_stride: usize, col_stride: usize) -> Opt
 fn check_extent(needed: Option<usize>, found: usize) -> Result<(), KernelError> {
     match needed {
         Some(needed) if needed <= found => Ok(()),
-        _ => Err(KernelError::Length {
-            what: "matrix data",
-            expected: needed.unwrap_or(usize::MAX),
-            found,
-        }),
+        _ => Err(KernelError::Length { what: "matrix data", expected: needed.unwrap_or(usize::MAX), found }),
     }
 }
 
 fn check_row_major(rows: usize, cols: usize, found: usize) -> Result<(), KernelError> {
-    let expected = rows.checked_mul(cols).unwrap_or(usize::MAX);
+    let expected = rows.saturating_mul(cols);
     if expected == found {
         return Ok(());
     }
-    Err(KernelError::Length {
-        what: "matrix data",
-        expected,
-        found,
-    })
+    Err(KernelError::Length { what: "matrix data", expected, found })
 }
 
 impl<'a, T: Real> MatRef<'a, T> {
     /// A dense row-major `rows × cols` matrix; `data` must have exactly that many elements.
     pub fn row_major(data: &'a [T], rows: usize, cols: usize) -> Result<Self, KernelError> {
         check_row_major(rows, cols, data.len())?;
-        Ok(Self {
-            data,
-            rows,
-            cols,
-            row_stride: cols,
-            col_stride: 1,
-        })
+        Ok(Self { data, rows, cols, row_stride: cols, col_stride: 1 })
     }
 
     /// A matrix with given strides, in elements. `data` must reach the last element. A stride may be zero.
@@ -88,13 +74,7 @@ impl<'a, T: Real> MatRef<'a, T> {
         (row_stride, col_stride): (usize, usize),
     ) -> Result<Self, KernelError> {
         check_extent(extent(rows, cols, row_stride, col_stride), data.len())?;
-        Ok(Self {
-            data,
-            rows,
-            cols,
-            row_stride,
-            col_stride,
-        })
+        Ok(Self { data, rows, cols, row_stride, col_stride })
     }
 
     /// The transpose, without a copy.
@@ -124,13 +104,7 @@ impl<'a, T: Real> MatMut<'a, T> {
     /// A dense row-major `rows × cols` matrix; `data` must have exactly that many elements.
     pub fn row_major(data: &'a mut [T], rows: usize, cols: usize) -> Result<Self, KernelError> {
         check_row_major(rows, cols, data.len())?;
-        Ok(Self {
-            data,
-            rows,
-            cols,
-            row_stride: cols,
-            col_stride: 1,
-        })
+        Ok(Self { data, rows, cols, row_stride: cols, col_stride: 1 })
     }
 
     /// A matrix with given strides, in elements. The smaller stride must be at least one and the larger one must
@@ -151,13 +125,7 @@ impl<'a, T: Real> MatMut<'a, T> {
                 expected: "strides that keep the elements apart",
             });
         }
-        Ok(Self {
-            data,
-            rows,
-            cols,
-            row_stride,
-            col_stride,
-        })
+        Ok(Self { data, rows, cols, row_stride, col_stride })
     }
 
     /// The transpose, without a copy.
@@ -185,7 +153,7 @@ impl<'a, T: Real> MatMut<'a, T> {
 
 /// Blocks of the output are at least this many multiply-adds: a few tens of microseconds, so that handing one to
 /// a thread costs little beside it.
-const MIN_BLOCK_WORK: usize = 1 << 20;
+const MIN_BLOCK_WORK: usize = 1 << 21;
 /// At most this many blocks: packing is repeated in each.
 const MAX_BLOCKS: usize = 8;
 /// Blocks start at multiples of this many rows or columns, a multiple of every register tile `gemm` has.
@@ -199,21 +167,14 @@ struct Cut {
     count: usize,
 }
 
-/// Depends on the shape alone.
+/// Depends on the shape alone, in which neither `m` nor `n` is zero.
 fn cut(m: usize, n: usize, k: usize) -> Cut {
     let by_rows = m >= n;
     let len = m.max(n);
     let work = m.saturating_mul(n).saturating_mul(k);
     let blocks = (work / MIN_BLOCK_WORK).clamp(1, MAX_BLOCKS);
-    let size = len
-        .div_ceil(blocks)
-        .next_multiple_of(BLOCK_GRAIN)
-        .min(len.max(1));
-    Cut {
-        by_rows,
-        size,
-        count: len.div_ceil(size),
-    }
+    let size = len.div_ceil(blocks).next_multiple_of(BLOCK_GRAIN).min(len);
+    Cut { by_rows, size, count: len.div_ceil(size) }
 }
 
 /// Base address of the output, shared by the tasks of one product.
@@ -222,7 +183,7 @@ struct OutPtr<'a, T> {
     owner: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: the tasks of one product write disjoint blocks of rows or columns (see `matmul`), and the exclusive
+// SAFETY: the tasks of one product write disjoint blocks of rows or columns (see `multiply`), and the exclusive
 // borrow of the whole output outlives them.
 unsafe impl<T: Send> Sync for OutPtr<'_, T> {}
 
@@ -241,16 +202,32 @@ pub fn matmul<T: Real>(
     c: MatMut<'_, T>,
     a: MatRef<'_, T>,
     b: MatRef<'_, T>,
-    (alpha, beta): (T, T),
+    factors: (T, T),
     parallelism: Parallelism,
 ) -> Result<(), KernelError> {
-    let mismatch = |what, expected, found| {
-        Err(KernelError::Length {
-            what,
-            expected,
-            found,
-        })
-    };
+    multiply(c, a, b, factors, cut, parallelism)
+}
+
+/// [`matmul`] in one serial call, for tiles that are themselves a thread's share of a larger task.
+pub(crate) fn matmul_tile<T: Real>(
+    c: MatMut<'_, T>,
+    a: MatRef<'_, T>,
+    b: MatRef<'_, T>,
+    factors: (T, T),
+) -> Result<(), KernelError> {
+    let whole = |m, _, _| Cut { by_rows: true, size: m, count: 1 };
+    multiply(c, a, b, factors, whole, Parallelism::None)
+}
+
+fn multiply<T: Real>(
+    c: MatMut<'_, T>,
+    a: MatRef<'_, T>,
+    b: MatRef<'_, T>,
+    (alpha, beta): (T, T),
+    cut: impl Fn(usize, usize, usize) -> Cut,
+    parallelism: Parallelism,
+) -> Result<(), KernelError> {
+    let mismatch = |what, expected, found| Err(KernelError::Length { what, expected, found });
     if b.rows != a.cols {
         return mismatch("rows of b", a.cols, b.rows);
     }
@@ -260,24 +237,17 @@ pub fn matmul<T: Real>(
     if c.cols != b.cols {
         return mismatch("columns of c", b.cols, c.cols);
     }
-    if c.rows == 0 || c.cols == 0 {
+    let MatMut { data, rows: m, cols: n, row_stride, col_stride } = c;
+    if m == 0 || n == 0 {
         return Ok(());
     }
-    let cut = cut(c.rows, c.cols, a.cols);
-    let (m, n) = (c.rows, c.cols);
-    let (row_stride, col_stride) = (c.row_stride, c.col_stride);
-    let out = OutPtr {
-        ptr: c.data.as_mut_ptr(),
-        owner: PhantomData,
-    };
+    let cut = cut(m, n, a.cols);
+    let out = OutPtr { ptr: data.as_mut_ptr(), owner: PhantomData };
     let out = &out;
     parallelism.run(cut.count, |block| {
         let start = block * cut.size;
-        let (row, col, rows, cols) = if cut.by_rows {
-            (start, 0, cut.size.min(m - start), n)
-        } else {
-            (0, start, m, cut.size.min(n - start))
-        };
+        let (row, col, rows, cols) =
+            if cut.by_rows { (start, 0, cut.size.min(m - start), n) } else { (0, start, m, cut.size.min(n - start)) };
         // SAFETY: `row + rows <= m` and `col + cols <= n` (the cut covers the longer side once), and the
         // constructors of the views checked that every `(i, j)` with `i < rows`, `j < cols` of a whole matrix lies
         // inside its slice, whose length is at most `isize::MAX` elements, so no stride sum overflows. With k = 0
@@ -312,177 +282,4 @@ pub fn matmul<T: Real>(
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn fill(n: usize, seed: u64) -> Vec<f64> {
-        use rand::{RngExt, SeedableRng};
-        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
-        (0..n).map(|_| rng.random_range(-1.0..1.0)).collect()
-    }
-
-    fn naive(a: &MatRef<'_, f64>, b: &MatRef<'_, f64>) -> Vec<f64> {
-        let at = |m: &MatRef<'_, f64>, i, j| m.data[i * m.row_stride + j * m.col_stride];
-        let mut c = Vec::new();
-        for i in 0..a.rows {
-            for j in 0..b.cols {
-                c.push((0..a.cols).map(|l| at(a, i, l) * at(b, l, j)).sum());
-            }
-        }
-        c
-    }
-
-    fn pool(threads: usize) -> rayon::ThreadPool {
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .unwrap()
-    }
-
-    proptest! {
-        #[test]
-        fn agrees_with_three_loops(
-            m in 0_usize..40, n in 0_usize..40, k in 0_usize..40,
-            ta: bool, tb: bool, tc: bool, alpha in -2.0..2.0_f64, keep: bool, seed: u64,
-        ) {
-            let (da, db, c0) = (fill(m * k, seed), fill(k * n, seed ^ 1), fill(m * n, seed ^ 2));
-            let a = if ta { MatRef::row_major(&da, k, m).unwrap().t() } else { MatRef::row_major(&da, m, k).unwrap() };
-            let b = if tb { MatRef::row_major(&db, n, k).unwrap().t() } else { MatRef::row_major(&db, k, n).unwrap() };
-            let beta = if keep { 0.7 } else { 0.0 };
-            let mut c = c0.clone();
-            let view = if tc {
-                MatMut::row_major(&mut c, n, m).unwrap().t()
-            } else {
-                MatMut::row_major(&mut c, m, n).unwrap()
-            };
-            matmul(view, a, b, (alpha, beta), Parallelism::Rayon).unwrap();
-            let ab = naive(&a, &b);
-            for i in 0..m {
-                for j in 0..n {
-                    let at = if tc { j * m + i } else { i * n + j };
-                    let want = alpha * ab[i * n + j] + beta * c0[at];
-                    prop_assert!((c[at] - want).abs() <= 1e-12, "{} {}", c[at], want);
-                }
-            }
-        }
-
-        #[test]
-        fn any_shape_gives_an_answer_or_an_error(
-            rows: usize, cols: usize, rs: usize, cs: usize, len in 0_usize..50,
-        ) {
-            let mut data = vec![1.0_f32; len];
-            for (rows, cols, rs, cs) in [(rows, cols, rs, cs), (rows % 8, cols % 8, rs % 9, cs % 9)] {
-                let _ = MatRef::row_major(&data, rows, cols).is_ok();
-                let _ = MatRef::strided(&data, (rows, cols), (rs, cs)).is_ok();
-                let copy = data.clone();
-                if let (Ok(a), Ok(c)) = (
-                    MatRef::strided(&copy, (rows, cols), (rs, cs)),
-                    MatMut::strided(&mut data, (rows, rows), (rs, cs)),
-                ) {
-                    prop_assert!(matmul(c, a, a.t(), (1.0, 0.0), Parallelism::None).is_ok());
-                }
-            }
-        }
-    }
-
-    fn same_bits<T: Real>(m: usize, n: usize, k: usize) {
-        let cast = |v: Vec<f64>| v.into_iter().map(T::from_f64).collect::<Vec<_>>();
-        let (a, b) = (cast(fill(m * k, 3)), cast(fill(k * n, 4)));
-        for (ta, tb) in [(false, false), (true, false), (false, true)] {
-            let run = |parallelism| {
-                let mut c = vec![T::ZERO; m * n];
-                let a = if ta {
-                    MatRef::row_major(&a, k, m).unwrap().t()
-                } else {
-                    MatRef::row_major(&a, m, k).unwrap()
-                };
-                let b = if tb {
-                    MatRef::row_major(&b, n, k).unwrap().t()
-                } else {
-                    MatRef::row_major(&b, k, n).unwrap()
-                };
-                let view = MatMut::row_major(&mut c, m, n).unwrap();
-                matmul(view, a, b, (T::ONE, T::ZERO), parallelism).unwrap();
-                c
-            };
-            let serial = run(Parallelism::None);
-            for threads in [1, 2, 3] {
-                let found = pool(threads).install(|| run(Parallelism::Rayon));
-                assert!(serial == found, "{m}x{n}x{k}, {threads} threads");
-            }
-        }
-    }
-
-    #[test]
-    fn threads_do_not_change_a_bit() {
-        for (m, n, k) in [
-            (100, 100, 5000),
-            (1000, 300, 177),
-            (177, 300, 1000),
-            (3, 100, 5000),
-            (5000, 3, 15),
-            (64, 64, 20_000),
-            (1, 700, 900),
-            (700, 1, 900),
-            (300, 900, 1),
-        ] {
-            same_bits::<f32>(m, n, k);
-            same_bits::<f64>(m, n, k);
-        }
-    }
-
-    #[test]
-    fn alignment_does_not_change_a_bit() {
-        for (m, n, k) in [
-            (65, 47, 33),
-            (1, 70, 9),
-            (70, 1, 9),
-            (31, 33, 2),
-            (10, 10, 100),
-        ] {
-            let values: Vec<f32> = fill(m * k + k * n, 8).iter().map(|&x| x as f32).collect();
-            let run = |shift: usize| {
-                let mut data = vec![0.0_f32; shift];
-                data.extend_from_slice(&values);
-                let (a, b) = data[shift..].split_at(m * k);
-                let mut c = vec![0.0; m * n + shift];
-                matmul(
-                    MatMut::row_major(&mut c[shift..], m, n).unwrap(),
-                    MatRef::row_major(a, m, k).unwrap(),
-                    MatRef::row_major(b, k, n).unwrap(),
-                    (1.0, 0.0),
-                    Parallelism::None,
-                )
-                .unwrap();
-                c.split_off(shift)
-            };
-            let first = run(0);
-            for shift in 1..9 {
-                assert!(first == run(shift), "{m}x{n}x{k} shift {shift}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_stale_output_is_ignored_when_beta_is_zero() {
-        let mut c = [f64::NAN; 4];
-        let a = MatRef::row_major(&[1.0, 0.0, 0.0, 1.0], 2, 2).unwrap();
-        let view = MatMut::row_major(&mut c, 2, 2).unwrap();
-        matmul(view, a, a, (1.0, 0.0), Parallelism::None).unwrap();
-        assert_eq!(c, [1.0, 0.0, 0.0, 1.0]);
-    }
-
-    #[test]
-    fn wrong_shapes_are_named() {
-        let data = [0.0_f64; 6];
-        let mut out = [0.0; 4];
-        let a = MatRef::row_major(&data, 2, 3).unwrap();
-        let c = MatMut::row_major(&mut out, 2, 2).unwrap();
-        let error = matmul(c, a, a, (1.0, 0.0), Parallelism::None).unwrap_err();
-        assert_eq!(error.to_string(), "rows of b has length 2, expected 3");
-        assert!(MatMut::strided(&mut out, (2, 2), (0, 1)).is_err());
-        assert!(MatMut::strided(&mut out, (2, 2), (1, 1)).is_err());
-    }
-}
+mod tests;

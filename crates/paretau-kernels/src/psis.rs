@@ -33,11 +33,7 @@ impl TailRule {
 
 /// Above this k-hat, estimates from `s` draws are unreliable: `min(1 - 1/log10(s), 0.7)`.
 pub fn khat_threshold(s: usize) -> f64 {
-    if s < 2 {
-        f64::NEG_INFINITY
-    } else {
-        (1.0 - 1.0 / (s as f64).log10()).min(0.7)
-    }
+    if s < 2 { f64::NEG_INFINITY } else { (1.0 - 1.0 / (s as f64).log10()).min(0.7) }
 }
 
 /// PSIS with reusable buffers.
@@ -64,13 +60,7 @@ impl Psis {
     /// # Errors
     /// Empty or non-finite `log_w`, lengths that differ, `r_eff` that is not positive and finite, ratios so far apart that
     /// their difference overflows.
-    pub fn smooth(
-        &mut self,
-        log_w: &[f64],
-        r_eff: f64,
-        rule: TailRule,
-        out: &mut [f64],
-    ) -> Result<f64, KernelError> {
+    pub fn smooth(&mut self, log_w: &[f64], r_eff: f64, rule: TailRule, out: &mut [f64]) -> Result<f64, KernelError> {
         let k = self.smooth_unnormalised(log_w, r_eff, rule, out)?;
         let peak = out.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let total: f64 = out.iter().map(|v| (v - peak).exp()).sum();
@@ -115,8 +105,7 @@ impl Psis {
         // Relative to the largest ratio, so that exp cannot overflow.
         let cutoff = (sorted[s - m - 1] - peak).exp();
         self.tail.clear();
-        self.tail
-            .extend(tail.iter().map(|v| (v - peak).exp() - cutoff));
+        self.tail.extend(tail.iter().map(|v| (v - peak).exp() - cutoff));
         let fit = self.zs.fit(&self.tail)?;
         let Ok(gpd) = Gpd::new(cutoff, fit.sigma, fit.xi) else {
             return Ok(fit.xi);
@@ -153,30 +142,16 @@ mod tests {
     fn degenerate_input() {
         let mut psis = Psis::default();
         let mut out = [0.0; 3];
-        assert_eq!(
-            psis.smooth(&[1.0, 2.0, 3.0], 1.0, TailRule::Loo, &mut out)
-                .unwrap(),
-            f64::INFINITY
-        );
+        assert_eq!(psis.smooth(&[1.0, 2.0, 3.0], 1.0, TailRule::Loo, &mut out).unwrap(), f64::INFINITY);
         assert!((out.iter().map(|v| v.exp()).sum::<f64>() - 1.0).abs() < 1e-14);
         let mut out = [0.0; 100];
-        assert_eq!(
-            psis.smooth(&[3.0; 100], 1.0, TailRule::Loo, &mut out)
-                .unwrap(),
-            f64::INFINITY
-        );
+        assert_eq!(psis.smooth(&[3.0; 100], 1.0, TailRule::Loo, &mut out).unwrap(), f64::INFINITY);
         assert!(out.iter().all(|v| (v + 100_f64.ln()).abs() < 1e-14));
-        assert!(matches!(
-            psis.smooth(&[], 1.0, TailRule::Loo, &mut []),
-            Err(KernelError::Empty { .. })
-        ));
+        assert!(matches!(psis.smooth(&[], 1.0, TailRule::Loo, &mut []), Err(KernelError::Empty { .. })));
         assert!(matches!(
             psis.smooth(&[f64::NEG_INFINITY], 1.0, TailRule::Loo, &mut [0.0]),
             Err(KernelError::NonFinite { .. })
         ));
-        assert!(matches!(
-            psis.smooth(&[1.0], 0.0, TailRule::Loo, &mut [0.0]),
-            Err(KernelError::Parameter { .. })
-        ));
+        assert!(matches!(psis.smooth(&[1.0], 0.0, TailRule::Loo, &mut [0.0]), Err(KernelError::Parameter { .. })));
     }
 }

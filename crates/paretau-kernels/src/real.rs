@@ -14,6 +14,7 @@ mod sealed {
 /// `f32` or `f64`: what a kernel that is generic over precision needs, and no more.
 pub trait Real:
     sealed::Sealed
+    + crate::lanes::Lanes
     + Copy
     + Default
     + Debug
@@ -95,31 +96,124 @@ pub trait Real:
     /// zero below (results under about 1e-38 or 1e-308 are flushed), infinite above; NaN stays NaN.
     #[must_use]
     fn exp_flushed<const FMA: bool>(self) -> Self;
+
+    /// `2^self` for arguments that are not positive, in fewer steps: a kernel can take the factor `log2 e` into a constant.
+    ///
+    /// Within 2 units in the last place down to about 1e-37 or 1e-307, and that small value below.
+    #[must_use]
+    fn exp2_nonpositive<const FMA: bool>(self) -> Self;
 }
 
-/// Coefficients of the Taylor series of `e^r`, highest power first, enough for `|r| <= ln(2)/2`.
-/// Truncation is below a quarter unit in the last place: `0.3466^8/8! = 5e-9` and `0.3466^14/14! = 4e-18`.
-macro_rules! exp_flushed {
-    ($x:expr, $float:ty, $int:ty, $bits:literal, $bias:literal, $magic:expr, $hi:expr, $lo:expr, [$($c:expr),+]) => {{
+/// `e^x` for `EXP_MIN <= x <= EXP_MAX`, as `2^n e^r` with `|r| <= ln(2)/2`: gives `e^r` and the bits of `n`.
+///
+/// The coefficients are those of the Taylor series, highest power first; what is left out is below a quarter unit in the
+/// last place: `0.3466^8/8! = 5e-9` and `0.3466^14/14! = 9e-18`.
+macro_rules! exp_parts {
+    ($x:expr, $float:ty, $magic:expr, $hi:expr, $lo:expr, [$($c:expr),+]) => {{
         let x: $float = $x;
-        // Comparisons that are false for NaN, so that NaN passes through to the polynomial.
-        let below = x < <$float as Real>::EXP_MIN;
-        let above = x > <$float as Real>::EXP_MAX;
-        let x = if below { <$float as Real>::EXP_MIN } else { x };
-        let x = if above { <$float as Real>::EXP_MAX } else { x };
         // Adding 1.5 * 2^mantissa leaves round(x / ln 2) in the low bits of the sum.
-        let shifted: $float = Real::mul_add::<FMA>(x, <$float>::from_f64(std::f64::consts::LOG2_E), $magic);
+        let log2_e = std::f64::consts::LOG2_E as $float;
+        let shifted: $float = Real::mul_add::<FMA>(x, log2_e, $magic);
         let whole: $float = shifted - $magic;
         let r: $float = Real::mul_add::<FMA>(whole, -$hi, x);
         let r: $float = Real::mul_add::<FMA>(whole, -$lo, r);
         let mut p: $float = 0.0;
         $( p = Real::mul_add::<FMA>(p, r, $c); )+
-        // 2^(whole - 1), then doubled: 2^whole itself has no finite representation at the upper end.
-        let power = (shifted.to_bits() as $int).wrapping_add($bias - 1) << $bits;
-        let value = p * <$float>::from_bits(power as _) * 2.0;
-        let value = if below { 0.0 } else { value };
-        if above { <$float>::INFINITY } else { value }
+        (p, shifted.to_bits())
     }};
+}
+
+macro_rules! exp_methods {
+    ($float:ty, $mantissa:literal, $bias:literal, $magic:expr, $parts:ident, $exp2:expr) => {
+        #[inline(always)]
+        fn exp_flushed<const FMA: bool>(self) -> Self {
+            // Comparisons that are false for NaN, so that NaN passes through to the polynomial.
+            let below = self < Self::EXP_MIN;
+            let above = self > Self::EXP_MAX;
+            let x = if below { Self::EXP_MIN } else { self };
+            let x = if above { Self::EXP_MAX } else { x };
+            let (p, n) = $parts::<FMA>(x);
+            // 2^(n - 1), then doubled: 2^n itself has no finite representation at the upper end.
+            let power = <$float>::from_bits(n.wrapping_add($bias - 1) << $mantissa);
+            let value = p * power * 2.0;
+            let value = if below { 0.0 } else { value };
+            if above { Self::INFINITY } else { value }
+        }
+
+        #[inline(always)]
+        fn exp2_nonpositive<const FMA: bool>(self) -> Self {
+            let least = Self::from_f64(f64::from(Self::MIN_EXP));
+            let x = if self < least { least } else { self };
+            let shifted = x + $magic;
+            let r = x - (shifted - $magic);
+            let mut p: Self = 0.0;
+            for c in $exp2 {
+                p = Real::mul_add::<FMA>(p, r, c);
+            }
+            p * <$float>::from_bits(shifted.to_bits().wrapping_add($bias) << $mantissa)
+        }
+    };
+}
+
+const MAGIC_F32: f32 = 12_582_912.0;
+const MAGIC_F64: f64 = 6_755_399_441_055_744.0;
+
+/// `2^r = 1 + r q(r)` for `|r| <= 1/2`, highest power first: `q` interpolates at Chebyshev nodes, to 5e-9 and 1e-19.
+const EXP2_F32: [f32; 7] =
+    [1.545_316_3e-4, 1.339_086_3e-3, 0.009_618_083, 0.055_503_57, 0.240_226_5, std::f32::consts::LN_2, 1.0];
+const EXP2_F64: [f64; 13] = [
+    2.572_932_417_736_23e-11,
+    4.455_817_908_336_064_5e-10,
+    7.054_897_304_155_499e-9,
+    1.017_805_708_773_394_1e-7,
+    1.321_548_680_870_556_3e-6,
+    1.525_273_384_155_677_3e-5,
+    1.540_353_039_337_073_3e-4,
+    1.333_355_814_640_647e-3,
+    9.618_129_107_628_48e-3,
+    5.550_410_866_482_163e-2,
+    0.240_226_506_959_100_7,
+    std::f64::consts::LN_2,
+    1.0,
+];
+
+#[inline(always)]
+fn exp_parts_f32<const FMA: bool>(x: f32) -> (f32, u32) {
+    exp_parts!(
+        x,
+        f32,
+        MAGIC_F32,
+        0.693_359_4_f32,
+        -2.121_944_4e-4_f32,
+        [1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0]
+    )
+}
+
+#[inline(always)]
+fn exp_parts_f64<const FMA: bool>(x: f64) -> (f64, u64) {
+    exp_parts!(
+        x,
+        f64,
+        MAGIC_F64,
+        0.693_147_180_369_123_8_f64,
+        1.908_214_929_270_587_7e-10_f64,
+        [
+            1.0 / 6_227_020_800.0,
+            1.0 / 479_001_600.0,
+            1.0 / 39_916_800.0,
+            1.0 / 3_628_800.0,
+            1.0 / 362_880.0,
+            1.0 / 40_320.0,
+            1.0 / 5040.0,
+            1.0 / 720.0,
+            1.0 / 120.0,
+            1.0 / 24.0,
+            1.0 / 6.0,
+            0.5,
+            1.0,
+            1.0
+        ]
+    )
 }
 
 impl Real for f32 {
@@ -175,35 +269,9 @@ impl Real for f32 {
     }
     #[inline(always)]
     fn mul_add<const FMA: bool>(self, a: Self, b: Self) -> Self {
-        if FMA {
-            f32::mul_add(self, a, b)
-        } else {
-            self * a + b
-        }
+        if FMA { f32::mul_add(self, a, b) } else { self * a + b }
     }
-    #[inline(always)]
-    fn exp_flushed<const FMA: bool>(self) -> Self {
-        exp_flushed!(
-            self,
-            f32,
-            u32,
-            23,
-            127,
-            12_582_912.0_f32,
-            0.693_359_4_f32,
-            -2.121_944_4e-4_f32,
-            [
-                1.0 / 5040.0,
-                1.0 / 720.0,
-                1.0 / 120.0,
-                1.0 / 24.0,
-                1.0 / 6.0,
-                0.5,
-                1.0,
-                1.0
-            ]
-        )
-    }
+    exp_methods!(f32, 23, 127, MAGIC_F32, exp_parts_f32, EXP2_F32);
 }
 
 impl Real for f64 {
@@ -259,64 +327,21 @@ impl Real for f64 {
     }
     #[inline(always)]
     fn mul_add<const FMA: bool>(self, a: Self, b: Self) -> Self {
-        if FMA {
-            f64::mul_add(self, a, b)
-        } else {
-            self * a + b
-        }
+        if FMA { f64::mul_add(self, a, b) } else { self * a + b }
     }
-    #[inline(always)]
-    fn exp_flushed<const FMA: bool>(self) -> Self {
-        exp_flushed!(
-            self,
-            f64,
-            u64,
-            52,
-            1023,
-            6_755_399_441_055_744.0_f64,
-            0.693_147_180_369_123_8_f64,
-            1.908_214_929_270_587_7e-10_f64,
-            [
-                1.0 / 6_227_020_800.0,
-                1.0 / 479_001_600.0,
-                1.0 / 39_916_800.0,
-                1.0 / 3_628_800.0,
-                1.0 / 362_880.0,
-                1.0 / 40_320.0,
-                1.0 / 5040.0,
-                1.0 / 720.0,
-                1.0 / 120.0,
-                1.0 / 24.0,
-                1.0 / 6.0,
-                0.5,
-                1.0,
-                1.0
-            ]
-        )
-    }
+    exp_methods!(f64, 52, 1023, MAGIC_F64, exp_parts_f64, EXP2_F64);
 }
 
-/// Refuses a slice that does not hold `expected` values.
-pub(crate) fn check_len(
-    what: &'static str,
-    expected: Option<usize>,
-    found: usize,
-) -> Result<(), KernelError> {
-    // A shape whose product overflows has no slice that fits it.
-    let expected = expected.unwrap_or(usize::MAX);
+/// Refuses a slice that does not hold `expected` values. Take saturating products for `expected`: a shape whose
+/// product overflows then has no slice that fits it.
+pub(crate) fn check_len(what: &'static str, expected: usize, found: usize) -> Result<(), KernelError> {
     if expected == found {
-        Ok(())
-    } else {
-        Err(KernelError::Length {
-            what,
-            expected,
-            found,
-        })
+        return Ok(());
     }
+    Err(KernelError::Length { what, expected, found })
 }
 
 /// Refuses a slice with a NaN or an infinity in it.
-#[allow(dead_code)]
 pub(crate) fn check_finite<T: Real>(what: &'static str, values: &[T]) -> Result<(), KernelError> {
     // x * 0 is NaN exactly for the values to refuse, and a sum of such products needs no branch per element.
     let mut lanes = [T::ZERO; 8];
@@ -334,10 +359,6 @@ pub(crate) fn check_finite<T: Real>(what: &'static str, values: &[T]) -> Result<
     }
     match values.iter().position(|x| !x.is_finite()) {
         None => Ok(()),
-        Some(index) => Err(KernelError::NonFinite {
-            what,
-            index,
-            value: values[index].to_f64(),
-        }),
+        Some(index) => Err(KernelError::NonFinite { what, index, value: values[index].to_f64() }),
     }
 }

@@ -13,33 +13,36 @@ use crate::real::{Real, check_len};
 pub trait Vectorised {
     /// What the work returns.
     type Output;
-    /// Does the work; `FMA` says whether [`Real::mul_add`] should round once.
-    fn run<const FMA: bool>(self) -> Self::Output;
+    /// Does the work; `FMA` says whether [`Real::mul_add`] should round once. `simd` proves which registers there are.
+    fn run<S: pulp::Simd, const FMA: bool>(self, simd: S) -> Self::Output;
 }
 
-/// Fused multiply-add without run-time detection.
+/// Fused multiply-add even where no vector instructions are compiled in.
 const BASELINE_FMA: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
 
-#[cfg(target_arch = "x86_64")]
-struct Fused<W>(W);
+struct Work<W>(W);
 
-#[cfg(target_arch = "x86_64")]
-impl<W: Vectorised> pulp::NullaryFnOnce for Fused<W> {
+impl<W: Vectorised> pulp::WithSimd for Work<W> {
     type Output = W::Output;
     #[inline(always)]
-    fn call(self) -> W::Output {
-        self.0.run::<true>()
+    fn with_simd<S: pulp::Simd>(self, simd: S) -> W::Output {
+        if S::IS_SCALAR { self.0.run::<S, BASELINE_FMA>(simd) } else { self.0.run::<S, true>(simd) }
     }
 }
 
 /// Runs `work` with the widest vector instructions that are both compiled in and present.
 #[inline]
 pub fn dispatch<W: Vectorised>(work: W) -> W::Output {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(simd) = pulp::x86::V3::try_new() {
-        return simd.vectorize(Fused(work));
-    }
-    work.run::<BASELINE_FMA>()
+    pulp::Arch::new().dispatch(Work(work))
+}
+
+/// Values that loops in this crate handle side by side: one AVX2 register of `f32`, two of `f64`.
+pub(crate) const LANES: usize = 8;
+
+/// The sum over lanes, in a fixed order.
+#[inline]
+pub(crate) fn add_lanes<T: Real>(x: &[T; LANES]) -> T {
+    ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]))
 }
 
 struct Exp<'a, T> {
@@ -50,7 +53,7 @@ struct Exp<'a, T> {
 impl<T: Real> Vectorised for Exp<'_, T> {
     type Output = ();
     #[inline(always)]
-    fn run<const FMA: bool>(self) {
+    fn run<S: pulp::Simd, const FMA: bool>(self, _: S) {
         for (out, x) in self.out.iter_mut().zip(self.x) {
             *out = x.exp_flushed::<FMA>();
         }
@@ -62,25 +65,24 @@ impl<T: Real> Vectorised for Exp<'_, T> {
 /// # Errors
 /// [`KernelError::Length`] if the lengths differ.
 pub fn exp_slice<T: Real>(out: &mut [T], x: &[T]) -> Result<(), KernelError> {
-    check_len("out", Some(x.len()), out.len())?;
+    check_len("out", x.len(), out.len())?;
     dispatch(Exp { out, x });
     Ok(())
 }
 
 /// `Σ x[i]` in double precision, in an order that depends on the length alone.
 pub fn sum_f64<T: Real>(x: &[T]) -> f64 {
-    let mut lanes = [0.0; 8];
-    let (blocks, rest) = x.as_chunks::<8>();
+    let mut lanes = [0.0; LANES];
+    let (blocks, rest) = x.as_chunks::<LANES>();
     for block in blocks {
-        for l in 0..8 {
+        for l in 0..LANES {
             lanes[l] += block[l].to_f64();
         }
     }
-    for (l, v) in rest.iter().enumerate() {
-        lanes[l] += v.to_f64();
+    for (lane, v) in lanes.iter_mut().zip(rest) {
+        *lane += v.to_f64();
     }
-    ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3]))
-        + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]))
+    add_lanes(&lanes)
 }
 
 #[cfg(test)]
@@ -131,6 +133,28 @@ mod tests {
         }
         // The standard library's own error, up to one unit, is in here too.
         assert!(worst <= 2.5, "{worst} ulp");
+    }
+
+    #[test]
+    fn exp2_of_nonpositive_numbers_is_within_two_units() {
+        let (mut worst, mut worst32) = (0.0_f64, 0.0_f64);
+        for i in 0..400_000 {
+            let x = -(f64::from(i) / 400_000.0) * 900.0;
+            let want = x.max(-1021.0).exp2();
+            for y in [x.exp2_nonpositive::<true>(), x.exp2_nonpositive::<false>()] {
+                worst = worst.max((y - want).abs() / (want.next_up() - want));
+            }
+            let x = (x / 7.2) as f32;
+            let want = f64::from(x).max(-125.0).exp2();
+            let ulp = f64::from((want as f32).next_up() - want as f32);
+            for y in [x.exp2_nonpositive::<true>(), x.exp2_nonpositive::<false>()] {
+                worst32 = worst32.max((f64::from(y) - want).abs() / ulp);
+            }
+        }
+        assert!(worst <= 2.5 && worst32 <= 2.0, "{worst} {worst32}");
+        assert_eq!(0.0_f32.exp2_nonpositive::<true>(), 1.0);
+        assert_eq!(0.0_f64.exp2_nonpositive::<true>(), 1.0);
+        assert!(f32::NEG_INFINITY.exp2_nonpositive::<true>() < 1e-37);
     }
 
     #[test]

@@ -117,13 +117,7 @@ impl SoftPareto {
         let outcome = match fit {
             Ok(f) => {
                 self.tape = Tape::Smoothed(f);
-                TailFit::Smoothed {
-                    mu: f.gpd.mu(),
-                    sigma: f.gpd.sigma(),
-                    xi: f.gpd.xi(),
-                    m: f.m,
-                    soft_m: f.soft_m,
-                }
+                TailFit::Smoothed { mu: f.gpd.mu(), sigma: f.gpd.sigma(), xi: f.gpd.xi(), m: f.m, soft_m: f.soft_m }
             }
             Err(reason) => {
                 self.tape = Tape::Left;
@@ -145,13 +139,7 @@ impl SoftPareto {
         let (nf, mf) = (n as f64, m as f64);
         self.r.resize(n, 0.0);
         self.s.resize(n, 0.0);
-        let SoftParetoOptions {
-            eps,
-            kappa,
-            units,
-            center,
-            negative_scale,
-        } = self.options;
+        let SoftParetoOptions { eps, kappa, units, center, negative_scale } = self.options;
         let (sd, kappa) = match units {
             Units::Raw => {
                 self.ranks.forward(w, eps, &mut self.r)?;
@@ -193,10 +181,7 @@ impl SoftPareto {
             s0 += d;
             s1 += d * self.options.position(self.r[i], nf, soft_m).0;
         }
-        let moments = Moments {
-            a0: s0 / soft_m,
-            a1: s1 / soft_m,
-        };
+        let moments = Moments { a0: s0 / soft_m, a1: s1 / soft_m };
         let fit = match moments.solve(negative_scale == NegativeScale::Abs) {
             Ok(fit) => fit,
             Err(reason) => return Ok(Err(reason)),
@@ -205,16 +190,7 @@ impl SoftPareto {
             return Ok(Err(FallBack::NonFinite));
         };
         let sign = fit.sigma.signum();
-        Ok(Ok(Fitted {
-            m,
-            soft_m,
-            mu_row,
-            moments,
-            gpd,
-            sign,
-            kappa,
-            sd,
-        }))
+        Ok(Ok(Fitted { m, soft_m, mu_row, moments, gpd, sign, kappa, sd }))
     }
 
     /// Writes to `out` the product of `g` with the Jacobian of the last forward pass; `g` itself where the weights were left
@@ -231,9 +207,7 @@ impl SoftPareto {
     pub fn vjp(&mut self, g: &[f64], out: &mut [f64]) -> Result<(), KernelError> {
         let n = self.w.len();
         if matches!(self.tape, Tape::Empty) {
-            return Err(KernelError::NoForward {
-                what: "soft Pareto smoothing",
-            });
+            return Err(KernelError::NoForward { what: "soft Pareto smoothing" });
         }
         check_len("g", n, g.len())?;
         check_len("out", n, out.len())?;
@@ -305,13 +279,7 @@ impl SoftPareto {
             }
             Units::ScaleFree => {
                 // z = (l - mean)/sd; block-centred derivatives sum to 0, so that the mean's own term vanishes.
-                let dot = self
-                    .g_z
-                    .iter()
-                    .zip(&self.z)
-                    .map(|(a, b)| a * b)
-                    .sum::<f64>()
-                    / nf;
+                let dot = self.g_z.iter().zip(&self.z).map(|(a, b)| a * b).sum::<f64>() / nf;
                 for i in 0..n {
                     out[i] += (self.g_z[i] - self.z[i] * dot) / (f.sd * self.w[i]);
                 }
@@ -327,18 +295,10 @@ impl SoftPareto {
             return TailMap::identity();
         };
         let perm = self.ranks.perm();
-        let mut tail: Vec<f64> = perm[perm.len() - f.m..]
-            .iter()
-            .map(|&i| self.w[i as usize])
-            .collect();
+        let mut tail: Vec<f64> = perm[perm.len() - f.m..].iter().map(|&i| self.w[i as usize]).collect();
         // Logarithms may tie where weights do not.
         tail.sort_unstable_by(f64::total_cmp);
-        TailMap {
-            mu: f.gpd.mu(),
-            sigma: f.gpd.sigma(),
-            xi: f.gpd.xi(),
-            tail,
-        }
+        TailMap { mu: f.gpd.mu(), sigma: f.gpd.sigma(), xi: f.gpd.xi(), tail }
     }
 
     /// The options.
@@ -385,9 +345,7 @@ mod tests {
 
     fn weights(n: usize) -> Vec<f64> {
         // Logistic-like spread without randomness, in scrambled order.
-        (0..n)
-            .map(|i| 1.0 + (6.0 * ((i * 37 % n) as f64 + 0.5) / n as f64 - 3.0).exp())
-            .collect()
+        (0..n).map(|i| 1.0 + (6.0 * ((i * 37 % n) as f64 + 0.5) / n as f64 - 3.0).exp()).collect()
     }
 
     #[test]
@@ -395,9 +353,7 @@ mod tests {
         let mut soft = SoftPareto::new(SoftParetoOptions::default()).unwrap();
         let mut left = |w: &[f64]| {
             let (mut out, mut d) = (vec![0.0; w.len()], vec![0.0; w.len()]);
-            let TailFit::LeftAsIs(reason) = soft.forward(w, &mut out).unwrap() else {
-                panic!("smoothed")
-            };
+            let TailFit::LeftAsIs(reason) = soft.forward(w, &mut out).unwrap() else { panic!("smoothed") };
             assert_eq!(out, w);
             soft.vjp(w, &mut d).unwrap();
             assert_eq!(d, w, "gradients pass through");
@@ -414,15 +370,9 @@ mod tests {
 
     #[test]
     fn equal_tails_are_left_in_raw_units() {
-        let options = SoftParetoOptions {
-            units: Units::Raw,
-            ..SoftParetoOptions::default()
-        };
+        let options = SoftParetoOptions { units: Units::Raw, ..SoftParetoOptions::default() };
         let mut out = [0.0; 100];
-        let fit = SoftPareto::new(options)
-            .unwrap()
-            .forward(&[3.0; 100], &mut out)
-            .unwrap();
+        let fit = SoftPareto::new(options).unwrap().forward(&[3.0; 100], &mut out).unwrap();
         assert!(!fit.is_smoothed());
         assert_eq!(out, [3.0; 100]);
     }
@@ -431,41 +381,13 @@ mod tests {
     fn bad_input_is_refused_with_its_values() {
         let mut soft = SoftPareto::new(SoftParetoOptions::default()).unwrap();
         let mut out = [0.0; 2];
-        assert!(matches!(
-            soft.vjp(&[], &mut []),
-            Err(KernelError::NoForward { .. })
-        ));
-        assert!(matches!(
-            soft.forward(&[], &mut []),
-            Err(KernelError::Empty { .. })
-        ));
-        assert!(matches!(
-            soft.forward(&[1.0, f64::NAN], &mut out),
-            Err(KernelError::NonFinite { index: 1, .. })
-        ));
-        assert!(matches!(
-            soft.forward(&[f64::INFINITY, 1.0], &mut out),
-            Err(KernelError::NonFinite { index: 0, .. })
-        ));
-        assert!(matches!(
-            soft.forward(&[1.0, -1.0], &mut out),
-            Err(KernelError::OutOfRange { index: 1, .. })
-        ));
-        assert!(matches!(
-            soft.forward(&[1.0], &mut out),
-            Err(KernelError::Length {
-                expected: 1,
-                found: 2,
-                ..
-            })
-        ));
-        let bad = SoftParetoOptions {
-            eps: 0.0,
-            ..SoftParetoOptions::default()
-        };
-        assert!(matches!(
-            SoftPareto::new(bad),
-            Err(KernelError::Parameter { name: "eps", .. })
-        ));
+        assert!(matches!(soft.vjp(&[], &mut []), Err(KernelError::NoForward { .. })));
+        assert!(matches!(soft.forward(&[], &mut []), Err(KernelError::Empty { .. })));
+        assert!(matches!(soft.forward(&[1.0, f64::NAN], &mut out), Err(KernelError::NonFinite { index: 1, .. })));
+        assert!(matches!(soft.forward(&[f64::INFINITY, 1.0], &mut out), Err(KernelError::NonFinite { index: 0, .. })));
+        assert!(matches!(soft.forward(&[1.0, -1.0], &mut out), Err(KernelError::OutOfRange { index: 1, .. })));
+        assert!(matches!(soft.forward(&[1.0], &mut out), Err(KernelError::Length { expected: 1, found: 2, .. })));
+        let bad = SoftParetoOptions { eps: 0.0, ..SoftParetoOptions::default() };
+        assert!(matches!(SoftPareto::new(bad), Err(KernelError::Parameter { name: "eps", .. })));
     }
 }

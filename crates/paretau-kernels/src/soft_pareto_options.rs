@@ -73,13 +73,7 @@ impl Default for SoftParetoOptions {
 impl SoftParetoOptions {
     /// The paper's form: raw units, centre `n - M + 1`, absolute value of a negative scale.
     pub fn paper(eps: f64, kappa: f64) -> Self {
-        Self {
-            eps,
-            kappa,
-            units: Units::Raw,
-            center: Center::Paper,
-            negative_scale: NegativeScale::Abs,
-        }
+        Self { eps, kappa, units: Units::Raw, center: Center::Paper, negative_scale: NegativeScale::Abs }
     }
 
     /// Refuses `eps` and `kappa` outside their range.

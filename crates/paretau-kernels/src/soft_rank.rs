@@ -60,12 +60,7 @@ impl SoftRank {
         let s = self.order.sorted();
         if s[0] < -MAX_MAGNITUDE || s[n - 1] > MAX_MAGNITUDE {
             let index = w.iter().position(|v| v.abs() > MAX_MAGNITUDE).unwrap_or(0);
-            return Err(KernelError::OutOfRange {
-                what: "w",
-                index,
-                value: w[index],
-                expected: "a size up to 1e290",
-            });
+            return Err(KernelError::OutOfRange { what: "w", index, value: w[index], expected: "a size up to 1e290" });
         }
         self.eps = eps;
         pool(s, eps, &mut self.blocks);
@@ -133,9 +128,7 @@ impl SoftRank {
             return Ok(());
         }
         check_finite("g", g)?;
-        Err(KernelError::Overflow {
-            what: "soft rank derivative",
-        })
+        Err(KernelError::Overflow { what: "soft rank derivative" })
     }
 
     /// Number of pooled blocks of the last forward pass (n without any pooling, 1 when all ranks are one line).
@@ -155,33 +148,16 @@ impl SoftRank {
 /// of `s` lie closer than `eps (c - a)/2`.
 fn pool(s: &[f64], eps: f64, blocks: &mut Vec<Block>) {
     let half = 0.5 * eps;
-    let mut top = Block {
-        start: 0,
-        first: s[0],
-        sum: 0.0,
-        mean: 0.0,
-    };
+    let mut top = Block { start: 0, first: s[0], sum: 0.0, mean: 0.0 };
     for (i, &value) in s.iter().enumerate().skip(1) {
         let end = i + 1;
-        let mut current = Block {
-            start: i as u32,
-            first: value,
-            sum: 0.0,
-            mean: 0.0,
-        };
+        let mut current = Block { start: i as u32, first: value, sum: 0.0, mean: 0.0 };
         let mut open = true;
-        while (current.first - top.first) + (current.mean - top.mean)
-            < half * (end - top.start as usize) as f64
-        {
+        while (current.first - top.first) + (current.mean - top.mean) < half * (end - top.start as usize) as f64 {
             let length = (end - current.start as usize) as f64;
             let sum = top.sum + current.sum + length * (current.first - top.first);
             let mean = sum / (end - top.start as usize) as f64;
-            current = Block {
-                start: top.start,
-                first: top.first,
-                sum,
-                mean,
-            };
+            current = Block { start: top.start, first: top.first, sum, mean };
             let Some(previous) = blocks.pop() else {
                 open = false;
                 break;
@@ -253,34 +229,13 @@ mod tests {
     fn degenerate_input_is_refused() {
         let mut tape = SoftRank::default();
         let mut out = [0.0; 2];
-        assert_eq!(
-            tape.forward(&[], 1.0, &mut []),
-            Err(KernelError::Empty { what: "w" })
-        );
-        assert!(matches!(
-            tape.vjp(&[1.0; 2], &mut out),
-            Err(KernelError::NoForward { .. })
-        ));
-        assert!(matches!(
-            tape.forward(&[1.0, 2.0], 0.0, &mut out),
-            Err(KernelError::Parameter { .. })
-        ));
-        assert!(matches!(
-            tape.forward(&[1.0, f64::MAX], 1.0, &mut out),
-            Err(KernelError::OutOfRange { index: 1, .. })
-        ));
-        assert!(matches!(
-            tape.forward(&[f64::NAN, 1.0], 1.0, &mut out),
-            Err(KernelError::NonFinite { index: 0, .. })
-        ));
+        assert_eq!(tape.forward(&[], 1.0, &mut []), Err(KernelError::Empty { what: "w" }));
+        assert!(matches!(tape.vjp(&[1.0; 2], &mut out), Err(KernelError::NoForward { .. })));
+        assert!(matches!(tape.forward(&[1.0, 2.0], 0.0, &mut out), Err(KernelError::Parameter { .. })));
+        assert!(matches!(tape.forward(&[1.0, f64::MAX], 1.0, &mut out), Err(KernelError::OutOfRange { index: 1, .. })));
+        assert!(matches!(tape.forward(&[f64::NAN, 1.0], 1.0, &mut out), Err(KernelError::NonFinite { index: 0, .. })));
         tape.forward(&[1.0, 1.0], 1e-290, &mut out).unwrap();
-        assert!(matches!(
-            tape.vjp(&[1e100, -1e100], &mut out),
-            Err(KernelError::Overflow { .. })
-        ));
-        assert!(matches!(
-            tape.vjp(&[1.0, f64::NAN], &mut out),
-            Err(KernelError::NonFinite { index: 1, .. })
-        ));
+        assert!(matches!(tape.vjp(&[1e100, -1e100], &mut out), Err(KernelError::Overflow { .. })));
+        assert!(matches!(tape.vjp(&[1.0, f64::NAN], &mut out), Err(KernelError::NonFinite { index: 1, .. })));
     }
 }

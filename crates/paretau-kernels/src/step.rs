@@ -7,11 +7,7 @@ use crate::error::{KernelError, check_finite, check_len, check_parameter};
 pub fn sigmoid(x: f64) -> f64 {
     // exp of a negative number only, so that it never overflows.
     let e = (-x.abs()).exp();
-    if x >= 0.0 {
-        1.0 / (1.0 + e)
-    } else {
-        e / (1.0 + e)
-    }
+    if x >= 0.0 { 1.0 / (1.0 + e) } else { e / (1.0 + e) }
 }
 
 /// [`sigmoid`] and its derivative `s (1 - s)`, the latter without cancellation where `s` is near 1.
@@ -39,13 +35,7 @@ pub fn smooth_step(r: &[f64], kappa: f64, center: f64, out: &mut [f64]) -> Resul
 ///
 /// # Errors
 /// As [`smooth_step`]; also results that overflow.
-pub fn smooth_step_vjp(
-    r: &[f64],
-    kappa: f64,
-    center: f64,
-    g: &[f64],
-    out: &mut [f64],
-) -> Result<(), KernelError> {
+pub fn smooth_step_vjp(r: &[f64], kappa: f64, center: f64, g: &[f64], out: &mut [f64]) -> Result<(), KernelError> {
     check_len("g", r.len(), g.len())?;
     check_len("out", r.len(), out.len())?;
     check_step(r, kappa, center)?;
@@ -93,13 +83,7 @@ mod tests {
     #[test]
     fn bad_parameters_are_refused() {
         let mut o = [0.0];
-        assert!(matches!(
-            smooth_step(&[1.0], -1.0, 0.0, &mut o),
-            Err(KernelError::Parameter { name: "kappa", .. })
-        ));
-        assert!(matches!(
-            smooth_step(&[f64::NAN], 1.0, 0.0, &mut o),
-            Err(KernelError::NonFinite { .. })
-        ));
+        assert!(matches!(smooth_step(&[1.0], -1.0, 0.0, &mut o), Err(KernelError::Parameter { name: "kappa", .. })));
+        assert!(matches!(smooth_step(&[f64::NAN], 1.0, 0.0, &mut o), Err(KernelError::NonFinite { .. })));
     }
 }

@@ -4,9 +4,7 @@
 //! the arm's mean. The backward pass runs them in reverse.
 
 use crate::arm_mean::ArmMean;
-use crate::error::{
-    KernelError, check_arms, check_finite, check_len, check_parameter, check_result,
-};
+use crate::error::{KernelError, check_arms, check_finite, check_len, check_parameter, check_result};
 use crate::ess::{ess, ess_by_arm};
 use crate::fallback::{TailFit, Tally};
 use crate::pareto::{HardPareto, TailMap};
@@ -119,9 +117,7 @@ impl Weigher {
     /// # Errors
     /// Bounds outside `0 < lo < hi < 1`, `gamma` outside its range, options that [`SoftParetoOptions::check`] refuses.
     pub fn new(weighting: Weighting, pooling: Pooling, gamma: f64) -> Result<Self, KernelError> {
-        check_parameter("gamma", gamma, "a number in [0, 2]", |g| {
-            (0.0..=2.0).contains(&g)
-        })?;
+        check_parameter("gamma", gamma, "a number in [0, 2]", |g| (0.0..=2.0).contains(&g))?;
         let stage = match weighting {
             Weighting::Truncated { lo, hi } | Weighting::Ignored { lo, hi } => {
                 check_parameter("lo", lo, "a number in (0, hi)", |v| v > 0.0 && v < hi)?;
@@ -130,27 +126,21 @@ impl Weigher {
             }
             Weighting::HardPareto => match pooling {
                 Pooling::Pooled => Stage::Hard(Box::default()),
-                Pooling::PerArm => Stage::HardPerArm(Box::new(PerArm::new([
-                    HardPareto::default(),
-                    HardPareto::default(),
-                ]))),
+                Pooling::PerArm => {
+                    Stage::HardPerArm(Box::new(PerArm::new([HardPareto::default(), HardPareto::default()])))
+                }
             },
             Weighting::SoftPareto(options) | Weighting::SoftParetoNorm(options) => {
                 let smoother = SoftPareto::new(options)?;
                 match pooling {
                     Pooling::Pooled => Stage::Soft(Box::new(smoother)),
-                    Pooling::PerArm => {
-                        Stage::SoftPerArm(Box::new(PerArm::new([smoother.clone(), smoother])))
-                    }
+                    Pooling::PerArm => Stage::SoftPerArm(Box::new(PerArm::new([smoother.clone(), smoother]))),
                 }
             }
             Weighting::Psis => Stage::Psis(Box::default()),
-            Weighting::Uniform | Weighting::InverseShare | Weighting::Raw | Weighting::Norm => {
-                Stage::None
-            }
+            Weighting::Uniform | Weighting::InverseShare | Weighting::Raw | Weighting::Norm => Stage::None,
         };
-        let norm = matches!(weighting, Weighting::Norm | Weighting::SoftParetoNorm(_))
-            .then(ArmMean::default);
+        let norm = matches!(weighting, Weighting::Norm | Weighting::SoftParetoNorm(_)).then(ArmMean::default);
         Ok(Self {
             weighting,
             gamma,
@@ -207,12 +197,7 @@ impl Weigher {
             Stage::Psis(s) => {
                 self.work.clear();
                 self.work.extend(self.raw.iter().map(|v| v.ln()));
-                khat = Some(s.smooth_unnormalised(
-                    &self.work,
-                    1.0,
-                    TailRule::Loo,
-                    &mut self.smooth,
-                )?);
+                khat = Some(s.smooth_unnormalised(&self.work, 1.0, TailRule::Loo, &mut self.smooth)?);
                 for v in &mut self.smooth {
                     *v = v.exp();
                 }
@@ -224,11 +209,7 @@ impl Weigher {
 
         for (o, &v) in out.iter_mut().zip(&self.smooth) {
             // Ignored rows stay at 0 even where 0^0 would be 1.
-            *o = if self.gamma == 1.0 || v == 0.0 {
-                v
-            } else {
-                v.powf(self.gamma)
-            };
+            *o = if self.gamma == 1.0 || v == 0.0 { v } else { v.powf(self.gamma) };
         }
         if let Some(norm) = &mut self.norm {
             self.work.clear();
@@ -265,8 +246,7 @@ impl Weigher {
                     continue;
                 }
                 Weighting::InverseShare => {
-                    self.raw
-                        .push(0.5 / if a == 1 { share } else { 1.0 - share });
+                    self.raw.push(0.5 / if a == 1 { share } else { 1.0 - share });
                     self.slope.push(0.0);
                     continue;
                 }
@@ -319,11 +299,7 @@ impl Weigher {
         }
         if self.gamma != 1.0 {
             for (d, &v) in self.work.iter_mut().zip(&self.smooth) {
-                *d *= if v == 0.0 {
-                    0.0
-                } else {
-                    self.gamma * v.powf(self.gamma - 1.0)
-                };
+                *d *= if v == 0.0 { 0.0 } else { self.gamma * v.powf(self.gamma - 1.0) };
             }
         }
         match &mut self.stage {
@@ -333,9 +309,7 @@ impl Weigher {
             Stage::HardPerArm(s) => s.vjp(&self.work, out)?,
             Stage::SoftPerArm(s) => s.vjp(&self.work, out)?,
             Stage::Psis(_) => {
-                return Err(KernelError::NotDifferentiable {
-                    what: "Psis weighting",
-                });
+                return Err(KernelError::NotDifferentiable { what: "Psis weighting" });
             }
         }
         for (o, s) in out.iter_mut().zip(&self.slope) {

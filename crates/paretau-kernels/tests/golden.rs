@@ -10,10 +10,7 @@ use paretau_kernels::psis::{Psis, TailRule};
 
 fn assert_close(got: f64, expected: f64, tolerance: f64, what: &str) {
     let bound = tolerance * (1.0 + expected.abs());
-    assert!(
-        (got - expected).abs() <= bound,
-        "{what}: {got} instead of {expected}"
-    );
+    assert!((got - expected).abs() <= bound, "{what}: {got} instead of {expected}");
 }
 
 #[test]
@@ -23,10 +20,7 @@ fn psis_equals_arviz() {
         let x = numbers(&case["log_ratios"]);
         let r_eff = case["r_eff"].as_f64().unwrap();
         let mut out = vec![0.0; x.len()];
-        for (rule, key) in [
-            (TailRule::Loo, "loo"),
-            (TailRule::ArvizStats, "arviz_stats"),
-        ] {
+        for (rule, key) in [(TailRule::Loo, "loo"), (TailRule::ArvizStats, "arviz_stats")] {
             let what = format!("{} r_eff {r_eff} {key}", case["name"]);
             let k = psis.smooth(&x, r_eff, rule, &mut out).unwrap();
             assert_close(k, case[key]["khat"].as_f64().unwrap(), 1e-8, &what);
@@ -47,12 +41,7 @@ fn gpd_equals_scipy() {
         for i in 0..p.len() {
             let what = format!("mu {mu} sigma {sigma} xi {xi} p {}", p[i]);
             assert_close(gpd.quantile(p[i]).unwrap(), q[i], 1e-12, &what);
-            assert_close(
-                gpd.quantile_with_derivatives(p[i]).unwrap().value,
-                q[i],
-                1e-12,
-                &what,
-            );
+            assert_close(gpd.quantile_with_derivatives(p[i]).unwrap().value, q[i], 1e-12, &what);
             if let Ok(c) = gpd.cdf_with_derivatives(q[i]) {
                 assert_close(c.value, cdf[i], 1e-10, &what);
                 if i < pdf.len() {
@@ -72,16 +61,8 @@ fn isotonic_equals_scikit_learn() {
         for (key, weights, direction) in [
             ("increasing", None, Direction::NonDecreasing),
             ("decreasing", None, Direction::NonIncreasing),
-            (
-                "increasing_weighted",
-                Some(c.as_slice()),
-                Direction::NonDecreasing,
-            ),
-            (
-                "decreasing_weighted",
-                Some(c.as_slice()),
-                Direction::NonIncreasing,
-            ),
+            ("increasing_weighted", Some(c.as_slice()), Direction::NonDecreasing),
+            ("decreasing_weighted", Some(c.as_slice()), Direction::NonIncreasing),
         ] {
             iso.fit(&y, weights, direction, &mut out).unwrap();
             for (a, b) in out.iter().zip(numbers(&case[key])) {

@@ -39,18 +39,12 @@ fn vector() -> impl Strategy<Value = Vec<f64>> {
 }
 
 fn options() -> impl Strategy<Value = SoftParetoOptions> {
-    (number(), number(), any::<[bool; 3]>()).prop_map(|(eps, kappa, [raw, paper, abs])| {
-        SoftParetoOptions {
-            eps,
-            kappa,
-            units: if raw { Units::Raw } else { Units::ScaleFree },
-            center: if paper { Center::Paper } else { Center::Half },
-            negative_scale: if abs {
-                NegativeScale::Abs
-            } else {
-                NegativeScale::FallBack
-            },
-        }
+    (number(), number(), any::<[bool; 3]>()).prop_map(|(eps, kappa, [raw, paper, abs])| SoftParetoOptions {
+        eps,
+        kappa,
+        units: if raw { Units::Raw } else { Units::ScaleFree },
+        center: if paper { Center::Paper } else { Center::Half },
+        negative_scale: if abs { NegativeScale::Abs } else { NegativeScale::FallBack },
     })
 }
 

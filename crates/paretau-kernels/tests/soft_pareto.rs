@@ -13,10 +13,7 @@ use rand::RngExt;
 
 fn soft(w: &[f64], options: SoftParetoOptions) -> (Vec<f64>, TailFit) {
     let mut out = vec![0.0; w.len()];
-    let fit = SoftPareto::new(options)
-        .unwrap()
-        .forward(w, &mut out)
-        .unwrap();
+    let fit = SoftPareto::new(options).unwrap().forward(w, &mut out).unwrap();
     (out, fit)
 }
 
@@ -27,10 +24,7 @@ fn hard(w: &[f64]) -> Vec<f64> {
 }
 
 fn gap(a: &[f64], b: &[f64]) -> f64 {
-    a.iter()
-        .zip(b)
-        .map(|(x, y)| ((x - y) / y).abs())
-        .fold(0.0, f64::max)
+    a.iter().zip(b).map(|(x, y)| ((x - y) / y).abs()).fold(0.0, f64::max)
 }
 
 /// Checks the derivative along a random direction; `Kink` and left batches are the caller's to count.
@@ -54,10 +48,7 @@ fn check_derivatives(options: impl Fn(u64) -> SoftParetoOptions) {
     let (mut agreed, mut kinks, mut left) = (0, 0, 0);
     for seed in 0..300 {
         let mut r = rng(seed);
-        let (n, sd) = (
-            25 + (r.random::<u32>() % 250) as usize,
-            0.5 + 2.0 * r.random::<f64>(),
-        );
+        let (n, sd) = (25 + (r.random::<u32>() % 250) as usize, 0.5 + 2.0 * r.random::<f64>());
         match verdict(n, sd, options(seed), seed) {
             Some(Verdict::Agree) => agreed += 1,
             Some(Verdict::Kink) => kinks += 1,
@@ -65,10 +56,7 @@ fn check_derivatives(options: impl Fn(u64) -> SoftParetoOptions) {
             Some(bad) => panic!("seed {seed} n {n} sd {sd} {:?}: {bad:?}", options(seed)),
         }
     }
-    assert!(
-        agreed >= 150 && kinks <= 30,
-        "{agreed} agree, {kinks} at kinks, {left} left"
-    );
+    assert!(agreed >= 150 && kinks <= 30, "{agreed} agree, {kinks} at kinks, {left} left");
 }
 
 #[test]
@@ -116,13 +104,8 @@ fn converges_to_hard_smoothing_except_with_the_centre_of_the_paper() {
         let expected = hard(&w);
         for units in [Units::Raw, Units::ScaleFree] {
             let at = |sharpness: f64, center| {
-                let options = SoftParetoOptions {
-                    eps: 1e-2 / sharpness,
-                    kappa: sharpness,
-                    units,
-                    center,
-                    ..Default::default()
-                };
+                let options =
+                    SoftParetoOptions { eps: 1e-2 / sharpness, kappa: sharpness, units, center, ..Default::default() };
                 gap(&soft(&w, options).0, &expected)
             };
             let gaps = [1e1, 1e2, 1e3, 1e6].map(|k| at(k, Center::Half));
@@ -139,9 +122,7 @@ fn smoothed_weights_are_positive_and_follow_hard_smoothing_by_default() {
     for n in [64, 500, 2000] {
         let w = balancing_weights(n, 2.0, &mut r);
         let (out, fit) = soft(&w, SoftParetoOptions::default());
-        let TailFit::Smoothed { m, soft_m, .. } = fit else {
-            panic!("{fit:?}")
-        };
+        let TailFit::Smoothed { m, soft_m, .. } = fit else { panic!("{fit:?}") };
         assert!((soft_m / m as f64 - 1.0).abs() < 0.05, "{soft_m} of {m}");
         assert!(gap(&out, &hard(&w)) < 0.5);
     }
@@ -153,19 +134,10 @@ fn scale_and_row_order_do_not_matter_in_scale_free_units() {
     let (out, _) = soft(&w, SoftParetoOptions::default());
     let scaled: Vec<f64> = w.iter().map(|v| 1e6 * v).collect();
     let (big, _) = soft(&scaled, SoftParetoOptions::default());
-    assert!(
-        big.iter()
-            .zip(&out)
-            .all(|(a, b)| (a / 1e6 - b).abs() < 1e-8 * b)
-    );
+    assert!(big.iter().zip(&out).all(|(a, b)| (a / 1e6 - b).abs() < 1e-8 * b));
     let reversed: Vec<f64> = w.iter().rev().copied().collect();
     let (back, _) = soft(&reversed, SoftParetoOptions::default());
-    assert!(
-        back.iter()
-            .rev()
-            .zip(&out)
-            .all(|(a, b)| (a - b).abs() < 1e-9 * b)
-    );
+    assert!(back.iter().rev().zip(&out).all(|(a, b)| (a - b).abs() < 1e-9 * b));
 }
 
 #[test]
@@ -179,11 +151,7 @@ fn defaults_hardly_ever_fall_back() {
                 let w = balancing_weights(n, sd, &mut r);
                 tape.forward(&w, &mut out).unwrap();
             }
-            assert!(
-                tape.tally().rate() < 0.02,
-                "n {n} sd {sd}: {:?}",
-                tape.tally()
-            );
+            assert!(tape.tally().rate() < 0.02, "n {n} sd {sd}: {:?}", tape.tally());
         }
     }
 }
@@ -196,8 +164,7 @@ fn the_setting_of_the_paper_falls_back_often_without_the_absolute_value() {
     let mut r = rng(21);
     let mut out = vec![0.0; 1000];
     for _ in 0..50 {
-        tape.forward(&balancing_weights(1000, 1.0, &mut r), &mut out)
-            .unwrap();
+        tape.forward(&balancing_weights(1000, 1.0, &mut r), &mut out).unwrap();
     }
     assert!(tape.tally().rate() > 0.5, "{:?}", tape.tally());
 }
@@ -214,12 +181,7 @@ fn the_tail_map_is_monotone_and_leaves_the_rest() {
     sorted.sort_unstable_by(f64::total_cmp);
     let smoothed: Vec<f64> = sorted.iter().map(|v| map.smooth(*v).unwrap()).collect();
     assert!(smoothed.is_sorted());
-    assert!(
-        sorted
-            .iter()
-            .zip(&smoothed)
-            .all(|(a, b)| *a > map.mu || a == b)
-    );
+    assert!(sorted.iter().zip(&smoothed).all(|(a, b)| *a > map.mu || a == b));
 }
 
 proptest! {

@@ -69,10 +69,7 @@ fn figure_2_follows_the_projection() {
         for step in 0..26 {
             let w = [f64::from(step) * 0.2 - 0.5, 1.0, 2.0, 3.0];
             let expected = project(&w.map(|v| v / eps));
-            assert!(
-                (rank(&w, eps)[0] - expected[0]).abs() < 1e-6,
-                "eps {eps} w {w:?}"
-            );
+            assert!((rank(&w, eps)[0] - expected[0]).abs() < 1e-6, "eps {eps} w {w:?}");
         }
     }
 }
@@ -86,15 +83,9 @@ fn equals_the_textbook_route_through_isotonic_regression() {
             let mut order: Vec<usize> = (0..n).collect();
             order.sort_by(|&i, &j| w[j].total_cmp(&w[i]));
             let s: Vec<f64> = order.iter().map(|&i| w[i] / eps).collect();
-            let target: Vec<f64> = s
-                .iter()
-                .enumerate()
-                .map(|(k, v)| v - (n - k) as f64)
-                .collect();
+            let target: Vec<f64> = s.iter().enumerate().map(|(k, v)| v - (n - k) as f64).collect();
             let mut v = vec![0.0; n];
-            Isotonic::default()
-                .fit(&target, None, Direction::NonIncreasing, &mut v)
-                .unwrap();
+            Isotonic::default().fit(&target, None, Direction::NonIncreasing, &mut v).unwrap();
             let got = rank(&w, eps);
             for k in 0..n {
                 assert!((got[order[k]] - (s[k] - v[k])).abs() < 1e-7);
@@ -110,15 +101,8 @@ fn sorted_reversed_and_equal_input() {
         let down: Vec<f64> = up.iter().rev().copied().collect();
         let hard = rank(&up, 0.5);
         assert!(hard.iter().enumerate().all(|(i, r)| *r == (i + 1) as f64));
-        assert_eq!(
-            rank(&down, 0.5),
-            hard.iter().rev().copied().collect::<Vec<_>>()
-        );
-        assert!(
-            rank(&vec![3.25; n], 1e-3)
-                .iter()
-                .all(|r| *r == (n + 1) as f64 / 2.0)
-        );
+        assert_eq!(rank(&down, 0.5), hard.iter().rev().copied().collect::<Vec<_>>());
+        assert!(rank(&vec![3.25; n], 1e-3).iter().all(|r| *r == (n + 1) as f64 / 2.0));
     }
 }
 

@@ -36,20 +36,12 @@ const OPTIONS: SoftParetoOptions = SoftParetoOptions {
 
 fn weigh(scheme: Weighting, logits: &[f64], t: &[u8], share: f64) -> (Vec<f64>, WeightReport) {
     let mut out = vec![0.0; logits.len()];
-    let report = Weigher::new(scheme, Pooling::Pooled, 1.0)
-        .unwrap()
-        .forward(logits, t, share, &mut out)
-        .unwrap();
+    let report = Weigher::new(scheme, Pooling::Pooled, 1.0).unwrap().forward(logits, t, share, &mut out).unwrap();
     (out, report)
 }
 
 fn close(a: &[f64], b: &[f64]) {
-    assert!(
-        a.iter()
-            .zip(b)
-            .all(|(x, y)| (x - y).abs() <= 1e-12 * (1.0 + y.abs())),
-        "{a:?} instead of {b:?}"
-    );
+    assert!(a.iter().zip(b).all(|(x, y)| (x - y).abs() <= 1e-12 * (1.0 + y.abs())), "{a:?} instead of {b:?}");
 }
 
 #[test]
@@ -59,56 +51,31 @@ fn balancing_weights_are_those_of_the_method() {
     let logits = pi.map(|p| (p / (1.0 - p)).ln());
     let t = [1, 1, 0, 0];
     let odds: f64 = 0.3 / 0.7;
-    let raw = [
-        1.0 + odds * 4.0,
-        1.0 + odds * 19.0,
-        1.0 + 4.0 / odds,
-        1.0 + 19.0 / odds,
-    ];
+    let raw = [1.0 + odds * 4.0, 1.0 + odds * 19.0, 1.0 + 4.0 / odds, 1.0 + 19.0 / odds];
     close(&weigh(Weighting::Raw, &logits, &t, 0.3).0, &raw);
     let (m1, m0) = (f64::midpoint(raw[0], raw[1]), f64::midpoint(raw[2], raw[3]));
-    close(
-        &weigh(Weighting::Norm, &logits, &t, 0.3).0,
-        &[raw[0] / m1, raw[1] / m1, raw[2] / m0, raw[3] / m0],
-    );
+    close(&weigh(Weighting::Norm, &logits, &t, 0.3).0, &[raw[0] / m1, raw[1] / m1, raw[2] / m0, raw[3] / m0]);
     let truncated = [raw[0], 1.0 + odds * 9.0, raw[2], 1.0 + 9.0 / odds];
-    close(
-        &weigh(Weighting::Truncated { lo: 0.1, hi: 0.9 }, &logits, &t, 0.3).0,
-        &truncated,
-    );
+    close(&weigh(Weighting::Truncated { lo: 0.1, hi: 0.9 }, &logits, &t, 0.3).0, &truncated);
     let (ignored, report) = weigh(Weighting::Ignored { lo: 0.1, hi: 0.9 }, &logits, &t, 0.3);
     close(&ignored, &[raw[0], 0.0, raw[2], 0.0]);
     assert_eq!(report.ignored, 2);
     assert_eq!(weigh(Weighting::Uniform, &logits, &t, 0.3).0, [1.0; 4]);
-    close(
-        &weigh(Weighting::InverseShare, &logits, &t, 0.3).0,
-        &[1.0 / 0.6, 1.0 / 0.6, 1.0 / 1.4, 1.0 / 1.4],
-    );
+    close(&weigh(Weighting::InverseShare, &logits, &t, 0.3).0, &[1.0 / 0.6, 1.0 / 0.6, 1.0 / 1.4, 1.0 / 1.4]);
 }
 
 #[test]
 fn huge_logits_are_capped_and_counted() {
     let (w, report) = weigh(Weighting::Raw, &[-1e6, 0.0, 1e300], &[1, 0, 0], 0.5);
-    close(
-        &w,
-        &[1.0 + MAX_EXPONENT.exp(), 2.0, 1.0 + MAX_EXPONENT.exp()],
-    );
+    close(&w, &[1.0 + MAX_EXPONENT.exp(), 2.0, 1.0 + MAX_EXPONENT.exp()]);
     assert_eq!(report.capped, 2);
     assert!(report.ess > 1.9 && report.ess < 2.1);
 }
 
 #[test]
 fn reports_say_what_happened() {
-    let (_, report) = weigh(
-        Weighting::SoftParetoNorm(OPTIONS),
-        &[0.1, 0.2, 0.3],
-        &[0, 1, 1],
-        0.5,
-    );
-    assert_eq!(
-        report.fits[0],
-        Some(TailFit::LeftAsIs(FallBack::TailTooShort { m: 0 }))
-    );
+    let (_, report) = weigh(Weighting::SoftParetoNorm(OPTIONS), &[0.1, 0.2, 0.3], &[0, 1, 1], 0.5);
+    assert_eq!(report.fits[0], Some(TailFit::LeftAsIs(FallBack::TailTooShort { m: 0 })));
     let mut r = rng(2);
     let logits = normals(400, &mut r);
     let t: Vec<u8> = (0..400).map(|i| u8::from(i % 3 == 0)).collect();
@@ -130,18 +97,8 @@ fn tempering_runs_from_equal_to_full_weights() {
         assert!(out.iter().all(|w| (*w - 1.0).abs() < 1e-12 || *w == 0.0));
     }
     let mut half = vec![0.0; 200];
-    Weigher::new(Weighting::Raw, Pooling::Pooled, 0.5)
-        .unwrap()
-        .forward(&logits, &t, 0.5, &mut half)
-        .unwrap();
-    close(
-        &half,
-        &weigh(Weighting::Raw, &logits, &t, 0.5)
-            .0
-            .iter()
-            .map(|w| w.sqrt())
-            .collect::<Vec<_>>(),
-    );
+    Weigher::new(Weighting::Raw, Pooling::Pooled, 0.5).unwrap().forward(&logits, &t, 0.5, &mut half).unwrap();
+    close(&half, &weigh(Weighting::Raw, &logits, &t, 0.5).0.iter().map(|w| w.sqrt()).collect::<Vec<_>>());
 }
 
 #[test]
@@ -151,31 +108,16 @@ fn every_derivative_matches_central_differences() {
         let mut r = rng(seed);
         let n = 60 + (r.random::<u32>() % 150) as usize;
         let logits: Vec<f64> = normals(n, &mut r).iter().map(|z| 1.5 * z).collect();
-        let t: Vec<u8> = (0..n)
-            .map(|i| {
-                if i < 2 {
-                    i as u8
-                } else {
-                    u8::from(r.random::<f64>() < 0.4)
-                }
-            })
-            .collect();
+        let t: Vec<u8> = (0..n).map(|i| if i < 2 { i as u8 } else { u8::from(r.random::<f64>() < 0.4) }).collect();
         let (g, v) = (normals(n, &mut r), normals(n, &mut r));
         for (k, scheme) in SCHEMES.into_iter().enumerate() {
-            let pooling = if seed % 2 == 0 {
-                Pooling::Pooled
-            } else {
-                Pooling::PerArm
-            };
+            let pooling = if seed % 2 == 0 { Pooling::Pooled } else { Pooling::PerArm };
             let gamma = if seed % 3 == 0 { 0.6 } else { 1.0 };
             let mut weigher = Weigher::new(scheme, pooling, gamma).unwrap();
             let (mut out, mut d) = (vec![0.0; n], vec![0.0; n]);
             weigher.forward(&logits, &t, 0.4, &mut out).unwrap();
             if scheme == Weighting::Psis {
-                assert!(matches!(
-                    weigher.vjp(&g, &mut d),
-                    Err(KernelError::NotDifferentiable { .. })
-                ));
+                assert!(matches!(weigher.vjp(&g, &mut d), Err(KernelError::NotDifferentiable { .. })));
                 continue;
             }
             weigher.vjp(&g, &mut d).unwrap();
@@ -193,10 +135,7 @@ fn every_derivative_matches_central_differences() {
         }
     }
     for (scheme, count) in SCHEMES.iter().zip(agreed) {
-        assert!(
-            *scheme == Weighting::Psis || count >= 50,
-            "{scheme:?}: only {count} of 60 conclusive"
-        );
+        assert!(*scheme == Weighting::Psis || count >= 50, "{scheme:?}: only {count} of 60 conclusive");
     }
 }
 
@@ -230,13 +169,7 @@ fn smoothing_per_arm_is_smoothing_of_each_arm_alone() {
     let mut out = vec![0.0; 300];
     both.forward(&w, &t, &mut out).unwrap();
     for arm in 0..2 {
-        let pick = |x: &[f64]| {
-            x.iter()
-                .zip(&t)
-                .filter(|(_, a)| **a == arm)
-                .map(|(v, _)| *v)
-                .collect::<Vec<_>>()
-        };
+        let pick = |x: &[f64]| x.iter().zip(&t).filter(|(_, a)| **a == arm).map(|(v, _)| *v).collect::<Vec<_>>();
         let alone = pick(&w);
         let mut expected = vec![0.0; alone.len()];
         soft.clone().forward(&alone, &mut expected).unwrap();
@@ -249,14 +182,8 @@ fn bad_batches_are_refused_with_their_values() {
     let mut out = [0.0; 2];
     for scheme in SCHEMES {
         let mut weigher = Weigher::new(scheme, Pooling::Pooled, 1.0).unwrap();
-        assert!(matches!(
-            weigher.vjp(&[], &mut []),
-            Err(KernelError::NoForward { .. })
-        ));
-        assert_eq!(
-            weigher.forward(&[], &[], 0.5, &mut []),
-            Err(KernelError::Empty { what: "logits" })
-        );
+        assert!(matches!(weigher.vjp(&[], &mut []), Err(KernelError::NoForward { .. })));
+        assert_eq!(weigher.forward(&[], &[], 0.5, &mut []), Err(KernelError::Empty { what: "logits" }));
         let missing = weigher.forward(&[0.0, 1.0], &[1, 1], 0.5, &mut out);
         assert_eq!(missing, Err(KernelError::ArmMissing { arm: 0, n: 2 }));
         let missing = weigher.forward(&[0.0, 1.0], &[0, 0], 0.5, &mut out);
@@ -264,25 +191,12 @@ fn bad_batches_are_refused_with_their_values() {
         let arm = weigher.forward(&[0.0, 1.0], &[0, 2], 0.5, &mut out);
         assert_eq!(arm, Err(KernelError::Arm { index: 1, value: 2 }));
         let nan = weigher.forward(&[0.0, f64::NAN], &[0, 1], 0.5, &mut out);
-        assert!(matches!(
-            nan,
-            Err(KernelError::NonFinite {
-                what: "logits",
-                index: 1,
-                ..
-            })
-        ));
+        assert!(matches!(nan, Err(KernelError::NonFinite { what: "logits", index: 1, .. })));
         let share = weigher.forward(&[0.0, 1.0], &[0, 1], 1.0, &mut out);
-        assert!(matches!(
-            share,
-            Err(KernelError::Parameter { name: "share", .. })
-        ));
+        assert!(matches!(share, Err(KernelError::Parameter { name: "share", .. })));
     }
     let bounds = Weighting::Truncated { lo: 0.9, hi: 0.1 };
-    assert!(matches!(
-        Weigher::new(bounds, Pooling::Pooled, 1.0),
-        Err(KernelError::Parameter { name: "lo", .. })
-    ));
+    assert!(matches!(Weigher::new(bounds, Pooling::Pooled, 1.0), Err(KernelError::Parameter { name: "lo", .. })));
     assert!(matches!(
         Weigher::new(Weighting::Raw, Pooling::Pooled, -1.0),
         Err(KernelError::Parameter { name: "gamma", .. })

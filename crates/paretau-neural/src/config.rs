@@ -110,6 +110,8 @@ pub struct NetConfig {
     pub balance: Balance,
     /// Its strength.
     pub balance_weight: Option<f64>,
+    /// Its kernel's width or entropic strength.
+    pub balance_width: Option<f64>,
     /// Hidden units of an encoder.
     pub encoder: Option<Vec<usize>>,
     /// Units of an encoder's output.
@@ -166,6 +168,10 @@ pub struct NetConfig {
     pub targeted: f64,
     /// Strength of the independence penalty.
     pub independence: f64,
+    /// How hard GANITE's generator plays against its discriminator.
+    pub alpha: f64,
+    /// How hard its inference net does.
+    pub beta: f64,
     /// Seeds averaged.
     pub members: usize,
 }
@@ -179,6 +185,7 @@ impl Default for NetConfig {
             gamma: None,
             balance: Balance::Rbf,
             balance_weight: None,
+            balance_width: None,
             encoder: None,
             representation: None,
             propensity: None,
@@ -207,6 +214,8 @@ impl Default for NetConfig {
             joint: 0.0,
             targeted: 0.0,
             independence: 0.0,
+            alpha: 1.0,
+            beta: 1.0,
             members: 5,
         }
     }
@@ -230,6 +239,12 @@ impl NetConfig {
             }
         }
         Ok(())
+    }
+
+    /// Whether rows are weighted by a propensity at all.
+    pub fn weighs(&self) -> bool {
+        !matches!(self.weighting, WeightingName::Uniform | WeightingName::InverseShare)
+            && matches!(self.network, Network::Disentangled)
     }
 
     /// Whether these are a paper's settings.

@@ -1,30 +1,21 @@
 //! The estimator: chooses what the data must choose on validation rows, trains the members, reports.
 
-use paretau_core::{
-    Design, Diagnostics, Effects, Error, Estimator, Event, FitContext, FittedModel, OutcomeKind, Result, Seed,
-};
+use paretau_core::{Design, Effects, Error, Estimator, Event, FitContext, FittedModel, Result};
 use paretau_kernels::parallel::Parallelism;
 use rayon::prelude::*;
 
-use crate::config::{NetConfig, Network};
-use crate::data::{Batches, Sample};
+use crate::choose::choose;
+use crate::config::NetConfig;
 use crate::fitted::NetModel;
-use crate::model::RepNet;
-use crate::predictor::{MemberInfo, Predictor};
-use crate::settings::{Choice, Size};
+use crate::member::{Job, Member};
+use crate::report::report;
 use crate::splits::{Parts, windows};
-use crate::train::{Keeper, Run, Trained};
+use crate::train::Keeper;
 
 /// A neural estimator with checked parameters.
 #[derive(Debug, Clone)]
 pub struct NetEstimator {
     config: NetConfig,
-}
-
-/// A trained member with what its training reported.
-pub(crate) struct Member {
-    pub(crate) predictor: Predictor,
-    pub(crate) trained: Trained<f32>,
 }
 
 impl NetEstimator {
@@ -49,88 +40,33 @@ impl NetEstimator {
         }
         let config = &self.config;
         let keeper = Keeper::new(ctx, request(config, design, ctx))?;
-        let parts = windows(design, ctx.valid_share, config.members, ctx.seed);
-        let size = Size { n: parts[0].train.len(), d: design.x().n_cols(), outcome: design.outcome() };
-        let candidates = config.candidates(size);
-        let n_runs = candidates.len() + config.members - 1;
-        ctx.event(&Event::Stage { name: "training networks".into(), total: Some(n_runs as u64) });
-
-        // The first member is trained once for every candidate; the best of them stays the first member.
-        let threads = rayon::current_num_threads();
-        let inside = |runs: usize| if runs >= threads { Parallelism::None } else { Parallelism::Rayon };
-        let tried = run_all(candidates.len(), |k| {
-            let name = format!("candidate{k}");
-            let job = Job { choice: candidates[k], parts: &parts[0], member: 0, parallelism: inside(candidates.len()) };
-            self.member(design, &job, &name, (ctx, &keeper))
-        })?;
-        let scores: Vec<f64> = tried.iter().map(|m| m.trained.score).collect();
-        let chosen = (0..scores.len()).min_by(|&a, &b| scores[a].total_cmp(&scores[b])).unwrap_or(0);
-        let choice = candidates[chosen];
-        let rest = run_all(config.members - 1, |k| {
-            let name = format!("member{}", k + 1);
-            let job = Job { choice, parts: &parts[k + 1], member: k + 1, parallelism: inside(config.members - 1) };
-            self.member(design, &job, &name, (ctx, &keeper))
-        })?;
-        let mut members: Vec<Member> = tried.into_iter().skip(chosen).take(1).collect();
-        members.extend(rest);
-        self.report(design, members, &parts, choice)
-    }
-
-    fn member(
-        &self,
-        design: &Design,
-        job: &Job<'_>,
-        name: &str,
-        (ctx, keeper): (&FitContext<'_>, &Keeper<'_>),
-    ) -> Result<Member> {
-        ctx.check_interrupt()?;
-        let Job { choice, parts, member, parallelism } = *job;
-        let seed: Seed = ctx.seed.named("member").indexed(member as u64);
-        let (sample, scaler, scale) = Sample::<f32>::new(design, &parts.train)?;
-        let size = Size { n: parts.train.len(), d: design.x().n_cols(), outcome: design.outcome() };
-        let plan = self.config.plan(size, choice);
-        let (spec, objective) = (self.config.spec(size, choice), self.config.objective(size, choice));
-        let capacity = Batches::new(&sample.t, &parts.train, plan.batch, seed).largest();
-        let fluctuates = objective.targeted > 0.0;
-        let mut model = RepNet::new(spec.clone(), objective, &sample, capacity)?;
-        let valid = if parts.valid.is_empty() { &parts.train } else { &parts.valid };
-        let run = Run {
-            sample: &sample,
-            train: &parts.train,
-            valid,
-            plan: &plan,
-            seed,
-            name: name.to_owned(),
-            member,
-            parallelism,
-        };
-        let trained = run.train(&mut model, ctx, keeper)?;
-        let tells_e = matches!(self.config.network, Network::Disentangled | Network::Dragon);
-        let clamps = scaler.clamps;
-        let info = MemberInfo { spec, fluctuates, scale, outcome: design.outcome(), tells_e, clamps };
-        let predictor = Predictor::new(info, scaler, trained.params.clone())?;
-        Ok(Member { predictor, trained })
-    }
-
-    fn report(&self, design: &Design, members: Vec<Member>, parts: &[Parts], choice: Choice) -> Result<NetModel> {
-        let mut diagnostics = Diagnostics::default();
-        diagnostics.note("dropout", choice.dropout);
-        diagnostics.note("l2", choice.l2);
-        diagnostics.note("gamma", choice.gamma);
-        let _ = self;
-        let (mut fits, mut left) = (0.0, 0.0);
-        for m in &members {
-            diagnostics.history.extend(m.trained.history.iter().cloned());
-            fits += m.trained.totals.get("tail_fits").copied().unwrap_or(0.0);
-            left += m.trained.totals.get("tail_fits_left").copied().unwrap_or(0.0);
+        let parts = windows(design.t(), design.groups(), ctx.valid_share, (config.members, ctx.seed));
+        for part in &parts {
+            for arm in 0..2 {
+                if !part.train.iter().any(|&i| design.t()[i] == arm) {
+                    return Err(Error::unfit(format!(
+                        "no training rows of treatment {arm} are left beside the validation rows; lower the validation share"
+                    )));
+                }
+            }
         }
-        if fits > 0.0 {
-            diagnostics.note("tail_fits_left_share", left / fits);
-        }
-        let mut model =
-            NetModel { members: members.into_iter().map(|m| m.predictor).collect(), diagnostics, held_out: None };
-        model.held_out = held_out(&model, design, parts)?;
-        let _ = OutcomeKind::Binary;
+        ctx.event(&Event::Stage { name: "training networks".into(), total: Some(config.members as u64) });
+        let chosen = choose(config, design, &parts[0], (ctx, &keeper))?;
+        let trained_already = usize::from(chosen.first.is_some());
+        ctx.event(&Event::Progress { done: trained_already as u64 });
+        let rest = config.members - trained_already;
+        let others = run_all(rest, |k| {
+            let member = k + trained_already;
+            let job =
+                Job { config, design, parts: &parts[member], choice: chosen.choice, member, parallelism: inside(rest) };
+            job.train(&format!("member{member}"), (ctx, &keeper))
+        })?;
+        ctx.event(&Event::Progress { done: config.members as u64 });
+        let members: Vec<Member> = chosen.first.into_iter().chain(others).collect();
+        let diagnostics = report(config, design, &members, &parts, (chosen.choice, &chosen.notes))?;
+        let members = members.into_iter().map(|m| m.predictor).collect();
+        let mut model = NetModel { members, diagnostics, held_out: None };
+        model.held_out = held_out(&model, design, &parts)?;
         Ok(model)
     }
 }
@@ -165,18 +101,15 @@ fn held_out(model: &NetModel, design: &Design, parts: &[Parts]) -> Result<Option
     Ok(Some(out))
 }
 
-#[derive(Clone, Copy)]
-struct Job<'a> {
-    choice: Choice,
-    parts: &'a Parts,
-    member: usize,
-    parallelism: Parallelism,
-}
-
 /// Runs `n` jobs side by side; the first error wins.
-fn run_all<R: Send>(n: usize, f: impl Fn(usize) -> Result<R> + Send + Sync) -> Result<Vec<R>> {
+pub(crate) fn run_all<R: Send>(n: usize, f: impl Fn(usize) -> Result<R> + Send + Sync) -> Result<Vec<R>> {
     let all: Vec<Result<R>> = (0..n).into_par_iter().with_max_len(1).map(f).collect();
     all.into_iter().collect()
+}
+
+/// Threads inside a step when `runs` runs go on side by side: none when the runs fill the pool by themselves.
+pub(crate) fn inside(runs: usize) -> Parallelism {
+    if runs >= rayon::current_num_threads() { Parallelism::None } else { Parallelism::Rayon }
 }
 
 /// What a checkpoint must have been asked for to be taken up.
@@ -185,9 +118,10 @@ fn request(config: &NetConfig, design: &Design, ctx: &FitContext<'_>) -> serde_j
         "config": config,
         "rows": design.n_rows(),
         "columns": design.x().n_cols(),
-        "seed": ctx.seed,
+        "treated": design.t().iter().filter(|&&t| t == 1).count(),
+        "outcomes": design.y().iter().enumerate().map(|(i, y)| y * (1.0 + (i % 7) as f64)).sum::<f64>().to_string(),
+        "seed": ctx.seed.0.to_string(),
         "valid_share": ctx.valid_share,
-        "sum": design.y().iter().sum::<f64>(),
     })
 }
 

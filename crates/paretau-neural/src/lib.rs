@@ -4,6 +4,7 @@
 //! [`loss`] (one file each), [`model`] (what is computed and what moves in each phase), [`train`] (the one loop), and on
 //! top the estimator with its presets ([`ENTRIES`]).
 
+mod choose;
 pub mod config;
 pub mod data;
 pub mod engine;
@@ -11,9 +12,13 @@ mod error;
 mod estimator;
 mod fitted;
 pub mod loss;
+mod member;
 pub mod model;
+mod plain;
 mod predictor;
-mod presets;
+pub mod presets;
+mod report;
+mod roles;
 mod settings;
 mod specs;
 mod splits;

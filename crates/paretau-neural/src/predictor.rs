@@ -3,15 +3,17 @@
 use paretau_core::{Error, Features, OutcomeKind, Result, State, Tensor};
 use paretau_kernels::error::KernelError;
 use paretau_kernels::parallel::Parallelism;
-use paretau_kernels::product::MatRef;
+use paretau_kernels::product::{MatMut, MatRef};
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Centres, OutcomeScale, Rows, Scaler};
-use crate::engine::{Input, NetWork};
+use crate::engine::{Input, Net, NetWork};
 use crate::error::failed;
+use crate::loss::OutcomeLoss;
 use crate::loss::outcome::sigmoid;
-use crate::model::RepSpec;
 use crate::model::repnet::Nets;
+use crate::model::{PlainSpec, RepSpec};
+use crate::plain::{PlainPredictor, PlainWork};
 
 /// One member's answer for a block of rows.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +34,8 @@ pub(crate) struct MemberInfo {
     pub(crate) tells_e: bool,
     /// Whether far-out features are held back.
     pub(crate) clamps: bool,
+    /// Hidden units of a propensity net of its own, trained before.
+    pub(crate) first_step: Option<Vec<usize>>,
 }
 
 /// A trained member.
@@ -42,6 +46,7 @@ pub(crate) struct Predictor {
     columns: Centres<f32>,
     pub(crate) nets: Nets,
     pub(crate) params: Vec<f32>,
+    first: Option<PlainPredictor>,
 }
 
 /// Buffers for blocks of rows.
@@ -51,10 +56,16 @@ pub(crate) struct PredictWork {
     encoded: NetWork<f32>,
     judged: Option<NetWork<f32>>,
     answered: NetWork<f32>,
+    first: Option<PlainWork>,
 }
 
 impl Predictor {
-    pub(crate) fn new(info: MemberInfo, scaler: Scaler, params: Vec<f32>) -> Result<Self> {
+    pub(crate) fn new(
+        info: MemberInfo,
+        scaler: Scaler,
+        params: Vec<f32>,
+        first: Option<PlainPredictor>,
+    ) -> Result<Self> {
         let nets = Nets::new(&info.spec, info.fluctuates);
         if nets.layout.len() != params.len() || scaler.mean.len() != info.spec.d || scaler.scale.len() != info.spec.d {
             return Err(Error::bad_model("a member's parameters do not fit its shape"));
@@ -62,7 +73,7 @@ impl Predictor {
         if params.iter().any(|p| !p.is_finite()) {
             return Err(Error::bad_model("a member's parameters are not finite"));
         }
-        Ok(Self { columns: Centres::new(&scaler), info, scaler, nets, params })
+        Ok(Self { columns: Centres::new(&scaler), info, scaler, nets, params, first })
     }
 
     pub(crate) fn work(&self, capacity: usize) -> PredictWork {
@@ -71,17 +82,24 @@ impl Predictor {
             encoded: self.nets.encoders.work(capacity, false),
             judged: self.nets.propensity.as_ref().filter(|_| self.info.tells_e).map(|net| net.work(capacity, false)),
             answered: self.nets.heads[0].work(capacity, false),
+            first: self.first.as_ref().map(|p| p.work(capacity)),
         }
     }
 
     /// Answers for rows of `x`, at most as many as `work` holds.
     pub(crate) fn answer(&self, x: &Features, rows: &[usize], work: &mut PredictWork) -> Result<Answer> {
+        let picked = rows;
         let rows = rows.iter().copied();
         match x {
             Features::Sparse(m) if !self.scaler.clamps => work.rows.take_sparse(m, &self.scaler, rows.clone()),
             _ => work.rows.take_dense(x, &self.scaler, rows.clone()),
         }
-        self.run(matches!(x, Features::Sparse(_)) && !self.scaler.clamps, rows.len(), work).map_err(failed)
+        let sparse = matches!(x, Features::Sparse(_)) && !self.scaler.clamps;
+        let mut answer = self.run(sparse, rows.len(), work).map_err(failed)?;
+        if let (Some(first), Some(work)) = (&self.first, &mut work.first) {
+            answer.e.extend(first.answer(x, picked, work)?.iter().map(|l| sigmoid(f64::from(*l))));
+        }
+        Ok(answer)
     }
 
     fn run(&self, sparse: bool, n: usize, work: &mut PredictWork) -> Result<Answer, KernelError> {
@@ -119,6 +137,9 @@ impl Predictor {
         state.put_f64("mean", &[d], self.scaler.mean.clone());
         state.put_f64("scale", &[d], self.scaler.scale.clone());
         state.tensors.insert("params".to_owned(), Tensor::F32(vec![self.params.len()], self.params.clone()));
+        if let Some(first) = &self.first {
+            first.put(&mut state, "first_params");
+        }
         Ok(state)
     }
 
@@ -134,6 +155,63 @@ impl Predictor {
             return Err(Error::bad_model("a member's parameters are missing"));
         };
         info.spec.check()?;
-        Self::new(info, scaler, params.clone())
+        let first = match &info.first_step {
+            None => None,
+            Some(hidden) => {
+                let Some(Tensor::F32(_, params)) = state.tensors.get("first_params") else {
+                    return Err(Error::bad_model("a member's propensity net is missing"));
+                };
+                let spec = PlainSpec {
+                    d,
+                    hidden: hidden.clone(),
+                    activation: info.spec.activation,
+                    dropout: 0.0,
+                    loss: OutcomeLoss::Logistic,
+                };
+                Some(PlainPredictor::new(hidden.clone(), spec, scaler.clone(), params.clone())?)
+            }
+        };
+        Self::new(info, scaler, params.clone(), first)
+    }
+
+    /// Mean size of the derivatives of the propensity's logit and of the outcomes with respect to every feature.
+    pub(crate) fn input_gradients(&self, x: &Features, rows: &[usize]) -> Result<(Vec<f64>, Vec<f64>)> {
+        let mut batch = Rows::<f32>::default();
+        batch.take_dense(x, &self.scaler, rows.iter().copied());
+        self.gradients(&batch, rows.len()).map_err(failed)
+    }
+
+    fn gradients(&self, batch: &Rows<f32>, n: usize) -> Result<(Vec<f64>, Vec<f64>), KernelError> {
+        let (d, r, width) = (self.info.spec.d, self.info.spec.representation, self.nets.encoders.outputs());
+        let input = batch.dense_input(d)?;
+        let mut encoded = self.nets.encoders.work::<f32>(n, true);
+        self.nets.encoders.forward(&self.params, input, (n, None), &mut encoded, Parallelism::None)?;
+        let mut sizes = [vec![0.0; d], vec![0.0; d]];
+        let outputs: Vec<(&Net, &std::ops::Range<usize>, usize)> = (self.nets.propensity.iter())
+            .zip(self.info.spec.propensity.iter())
+            .map(|(net, (_, reads))| (net, reads, 0))
+            .chain(self.nets.heads.iter().map(|net| (net, &self.info.spec.head_reads, 1)))
+            .collect();
+        for (net, reads, kind) in outputs {
+            let mut work = net.work::<f32>(n, true);
+            let view = |z| MatRef::strided(z, (n, reads.len() * r), (width, 1));
+            let (z, d_z) = encoded.output_and_gradient();
+            let read = Input::Dense(view(&z[reads.start * r..])?);
+            net.forward(&self.params, read, (n, None), &mut work, Parallelism::None)?;
+            work.d_output().fill(1.0);
+            d_z.fill(0.0);
+            let d_in = MatMut::strided(&mut d_z[reads.start * r..], (n, reads.len() * r), (width, 1))?;
+            net.backward(&self.params, read, &mut work, (None, Some((d_in, false))), Parallelism::None)?;
+            let mut d_x = vec![0.0_f32; n * d];
+            let d_in = Some((MatMut::row_major(&mut d_x, n, d)?, false));
+            self.nets.encoders.backward(&self.params, input, &mut encoded, (None, d_in), Parallelism::None)?;
+            for row in d_x.chunks_exact(d) {
+                for (j, v) in row.iter().enumerate().filter(|(j, _)| self.scaler.scale[*j] > 0.0) {
+                    sizes[kind][j] += f64::from(v.abs()) / n as f64;
+                }
+            }
+        }
+        let [treatment, outcome] = sizes;
+        Ok((treatment, outcome))
     }
 }

@@ -47,39 +47,122 @@ fn disentangled(weighting: WeightingName) -> NetConfig {
     NetConfig { weighting, gamma: Some(1.0), ..NetConfig::default() }
 }
 
-/// `tarnet`.
-pub(crate) static TARNET: ConfigEntry<NetConfig> = entry(
-    "tarnet",
-    (&["TARNet"], "TARNet"),
-    ("One shared representation, one outcome head an arm", "Shalit, Johansson and Sontag, ICML 2017"),
-    shared,
+const CFR: &str = "Shalit, Johansson and Sontag, ICML 2017";
+
+/// The entry of `tarnet`.
+pub static TARNET: ConfigEntry<NetConfig> =
+    entry("tarnet", (&["TARNet"], "TARNet"), ("One shared representation, one outcome head an arm", CFR), shared);
+
+/// The entry of `cfr-mmd`.
+pub static CFR_MMD: ConfigEntry<NetConfig> = entry(
+    "cfr-mmd",
+    (&["CFR MMD", "CFR"], "CFR"),
+    ("One shared representation, balanced between arms by maximum mean discrepancy", CFR),
+    || NetConfig {
+        weighting: WeightingName::InverseShare,
+        balance: Balance::Rbf,
+        balance_weight: Some(1.0),
+        gamma: Some(1.0),
+        ..shared()
+    },
 );
 
-/// `drcfr`.
-pub(crate) static DRCFR_RAW: ConfigEntry<NetConfig> =
+/// The entry of `cfr-wass`.
+pub static CFR_WASS: ConfigEntry<NetConfig> = entry(
+    "cfr-wass",
+    (&["CFR Wass"], "CFR"),
+    ("One shared representation, balanced between arms by Wasserstein distance", CFR),
+    || NetConfig {
+        weighting: WeightingName::InverseShare,
+        balance: Balance::Wasserstein,
+        balance_weight: Some(0.1),
+        gamma: Some(1.0),
+        ..shared()
+    },
+);
+
+/// The entry of `dragonnet`.
+pub static DRAGONNET: ConfigEntry<NetConfig> = entry(
+    "dragonnet",
+    (&["DragonNet"], "DragonNet"),
+    (
+        "One shared representation that also predicts the treatment, with targeted regularisation",
+        "Shi, Blei and Veitch, NeurIPS 2019",
+    ),
+    || NetConfig { network: Network::Dragon, joint: 1.0, targeted: 1.0, ..shared() },
+);
+
+/// The entry of `ganite`.
+pub static GANITE: ConfigEntry<NetConfig> = entry(
+    "ganite",
+    (&["GANITE"], "GANITE"),
+    (
+        "A generator completes the outcomes against a discriminator, an inference net learns from the completed rows",
+        "Yoon, Jordon and van der Schaar, ICLR 2018",
+    ),
+    || NetConfig { network: Network::Ganite, ..shared() },
+);
+
+/// The entry of `drcfr`.
+pub static DRCFR_RAW: ConfigEntry<NetConfig> =
     entry("drcfr", (&["DRCFR"], "DRCFR"), ("Three representations, propensity-weighted outcome loss", DRCFR), || {
         disentangled(WeightingName::Ipw)
     });
 
-/// `drcfr-norm`.
-pub(crate) static DRCFR_NORM: ConfigEntry<NetConfig> =
+/// The entry of `drcfr-norm`.
+pub static DRCFR_NORM: ConfigEntry<NetConfig> =
     entry("drcfr-norm", (&["DRCFR Norm."], "DRCFR"), ("drcfr with weights divided by their arm's mean", DPSW), || {
         disentangled(WeightingName::Norm)
     });
 
-/// `dpsw-norm`.
-pub(crate) static DPSW_NORM: ConfigEntry<NetConfig> = entry(
+/// The entry of `drcfr-trunc`.
+pub static DRCFR_TRUNC: ConfigEntry<NetConfig> =
+    entry("drcfr-trunc", (&["DRCFR Trunc."], "DRCFR"), ("drcfr with propensities clamped to [0.1, 0.9]", DPSW), || {
+        disentangled(WeightingName::Trunc)
+    });
+
+/// The entry of `drcfr-ignore`.
+pub static DRCFR_IGNORE: ConfigEntry<NetConfig> = entry(
+    "drcfr-ignore",
+    (&["DRCFR Ignore"], "DRCFR"),
+    ("drcfr without the rows whose propensity is below 0.1 or above 0.9", DPSW),
+    || disentangled(WeightingName::Ignore),
+);
+
+/// The entry of `psw`.
+pub static PSW: ConfigEntry<NetConfig> = entry(
+    "psw",
+    (&["PSW"], "PSW"),
+    ("A propensity net first, then two representations trained with its Pareto-smoothed weights", DPSW),
+    || NetConfig { network: Network::TwoStep, ..disentangled(WeightingName::Psis) },
+);
+
+/// The entry of `dpsw-norm`.
+pub static DPSW_NORM: ConfigEntry<NetConfig> = entry(
     "dpsw-norm",
     (&["DPSW Norm."], "DPSW"),
     ("Three representations, differentiable Pareto-smoothed weights divided by their arm's mean", DPSW),
     NetConfig::default,
 );
 
-/// `dpsw`.
-pub(crate) static DPSW_RAW: ConfigEntry<NetConfig> =
+/// The entry of `dpsw`.
+pub static DPSW_RAW: ConfigEntry<NetConfig> =
     entry("dpsw", (&["DPSW"], "DPSW"), ("Three representations, differentiable Pareto-smoothed weights", DPSW), || {
         disentangled(WeightingName::Pareto)
     });
 
-/// All neural estimators.
-pub const ENTRIES: &[&'static dyn EstimatorEntry] = &[&TARNET, &DRCFR_RAW, &DRCFR_NORM, &DPSW_NORM, &DPSW_RAW];
+/// All neural estimators; the first of a class is the class's default.
+pub const ENTRIES: &[&'static dyn EstimatorEntry] = &[
+    &TARNET,
+    &CFR_MMD,
+    &CFR_WASS,
+    &DRAGONNET,
+    &GANITE,
+    &DRCFR_RAW,
+    &DRCFR_NORM,
+    &DRCFR_TRUNC,
+    &DRCFR_IGNORE,
+    &PSW,
+    &DPSW_NORM,
+    &DPSW_RAW,
+];

@@ -5,7 +5,8 @@ use paretau_kernels::weights::Weighting;
 
 use crate::config::{NetConfig, Network, Optimiser, Schedule, SettingsName};
 use crate::engine::Activation;
-use crate::loss::OutcomeLoss;
+use crate::loss::{OutcomeLoss, Penalty};
+use crate::model::ganite::{DISCRIMINATOR, GENERATOR, INFERENCE, SECOND_DISCRIMINATOR};
 use crate::model::repnet::{OUTCOME, PROPENSITY};
 use crate::model::{Objective, RepSpec};
 use crate::train::{PhaseRates, Plan, Stage};
@@ -43,7 +44,11 @@ struct Widths {
 impl NetConfig {
     fn widths(&self) -> Widths {
         let (encoder, representation, propensity, heads) = match (self.settings, self.network) {
-            (SettingsName::Default, _) => (vec![64, 64], 32, vec![64, 64], vec![64, 64]),
+            (SettingsName::Default, Network::Disentangled | Network::TwoStep) => {
+                (vec![64, 64], 32, vec![64, 64], vec![64, 64])
+            }
+            (SettingsName::Default, Network::Ganite) => (vec![64], 64, vec![], vec![64]),
+            (SettingsName::Default, _) => (vec![128, 128], 64, vec![], vec![64, 64]),
             (SettingsName::PaperSynthetic, Network::Disentangled | Network::TwoStep) => {
                 (vec![3, 3], 3, vec![3, 3], vec![100, 100])
             }
@@ -97,8 +102,11 @@ impl NetConfig {
             weighting,
             pooling: self.pooling(),
             gamma: choice.gamma,
-            balance: self.balance,
-            balance_weight: self.balance_weight.unwrap_or(paper),
+            penalty: Penalty {
+                balance: self.balance,
+                strength: self.balance_weight.unwrap_or(paper),
+                width: self.balance_width,
+            },
             joint: self.joint,
             targeted: self.targeted,
             independence: self.independence,
@@ -118,7 +126,11 @@ impl NetConfig {
         let per_epoch = size.n.div_ceil(batch).max(1) as u64;
         // Three rounds of one block of each phase, as the paper's scripts do; the best weights still come back.
         let rounds = 3 * 2 * self.block as u64 * per_epoch;
-        let default = if self.is_paper() { (rounds, rounds, rounds) } else { (4000, 1000, 500) };
+        let default = if self.is_paper() {
+            (rounds, rounds, rounds)
+        } else {
+            (5000, (10 * per_epoch).clamp(500, 1500), (8 * per_epoch).clamp(300, 600))
+        };
         let blocks = schedule == Schedule::Blocks;
         let has_propensity = matches!(self.network, Network::Disentangled);
         let stage = Stage {
@@ -132,12 +144,23 @@ impl NetConfig {
             drop_factor: 0.3,
             restore: true,
         };
+        let slow = PhaseRates { rate: self.propensity_rate.unwrap_or(propensity_rate), l2: choice.l2 };
+        let fast = PhaseRates { rate: self.rate.unwrap_or(rate), l2: choice.l2 };
+        let (stages, rates) = if self.network == Network::Ganite {
+            // The generator's stage has nothing to stop by: it runs its length and keeps its last parameters.
+            let length = stage.max_steps / 2;
+            let game =
+                Stage { name: "generator", phases: vec![DISCRIMINATOR, GENERATOR], restore: false, ..stage.clone() };
+            let game = Stage { max_steps: length, min_steps: length, drops: 0, block: None, ..game };
+            let inference =
+                Stage { name: "inference", phases: vec![SECOND_DISCRIMINATOR, INFERENCE], block: None, ..stage };
+            (vec![game, inference], vec![fast; 4])
+        } else {
+            (vec![stage], vec![slow, fast])
+        };
         Plan {
-            stages: vec![stage],
-            rates: vec![
-                PhaseRates { rate: self.propensity_rate.unwrap_or(propensity_rate), l2: choice.l2 },
-                PhaseRates { rate: self.rate.unwrap_or(rate), l2: choice.l2 },
-            ],
+            stages,
+            rates,
             batch,
             clip: self.clip,
             half_life: self.half_life,
@@ -147,25 +170,43 @@ impl NetConfig {
     }
 
     /// What to try on validation rows: what the user fixed stays fixed.
-    pub fn candidates(&self, size: Size) -> Vec<Choice> {
-        let paper = self.is_paper();
+    pub(crate) fn candidates(&self, size: Size) -> Candidates {
         let natural = 4.0 / size.n.max(1) as f64;
-        let dropouts = match (self.dropout, self.settings) {
-            (Some(value), _) => vec![value],
-            (None, SettingsName::Default) => vec![0.0, 0.1],
-            (None, SettingsName::PaperSynthetic) => vec![0.0],
-            (None, _) => vec![0.145],
-        };
-        let l2s = match self.l2 {
-            Some(value) => vec![value],
-            None if paper => vec![0.01],
-            None => vec![natural],
-        };
         let gamma = self.gamma.unwrap_or(1.0);
-        let mut all = Vec::new();
-        for &dropout in &dropouts {
-            all.extend(l2s.iter().map(|&l2| Choice { dropout, l2, gamma }));
-        }
-        all
+        let paper = match self.settings {
+            SettingsName::Default => None,
+            SettingsName::PaperSynthetic => Some(0.0),
+            SettingsName::PaperNews | SettingsName::PaperAcic => Some(0.145),
+        };
+        let l2 = self.l2.unwrap_or(if self.is_paper() { 0.01 } else { natural });
+        let mild = match self.dropout.or(paper) {
+            Some(dropout) => vec![Choice { dropout, l2, gamma }],
+            None => [0.0, 0.1].map(|dropout| Choice { dropout, l2, gamma }).to_vec(),
+        };
+        let free = self.dropout.is_none() && self.l2.is_none() && !self.is_paper();
+        let strong = free.then_some(Choice { dropout: 0.2, l2: 10.0 * natural, gamma });
+        Candidates { mild, strong }
     }
+
+    /// Hidden units of a propensity net on the features.
+    pub(crate) fn propensity_widths(&self) -> Vec<usize> {
+        self.widths().propensity
+    }
+
+    /// The training plan of a plain net.
+    pub(crate) fn plain_plan(&self, size: Size, choice: Choice) -> Plan {
+        let mut plan = self.plan(size, choice);
+        plan.rates = vec![plan.rates[PROPENSITY]];
+        plan.stages.truncate(1);
+        plan.stages[0].phases = vec![0];
+        plan.stages[0].block = None;
+        plan
+    }
+}
+
+/// Candidates: the mild ones are tried first.
+#[derive(Debug, Clone)]
+pub(crate) struct Candidates {
+    pub(crate) mild: Vec<Choice>,
+    pub(crate) strong: Option<Choice>,
 }

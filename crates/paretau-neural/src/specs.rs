@@ -50,6 +50,11 @@ pub const SPECS: &[ParamSpec] = &[
         "Penalty on the difference of a representation between arms.",
     ),
     spec("balance_weight", ParamKind::Auto(&NOT_NEGATIVE), "Strength of the balance penalty."),
+    spec(
+        "balance_width",
+        ParamKind::Auto(&POSITIVE),
+        "Width of the rbf kernel, or entropic strength of wasserstein; auto takes it from the distances of each batch.",
+    ),
     spec("encoder", ParamKind::Auto(&WIDTHS), "Hidden units of each encoder, layer by layer."),
     spec("representation", ParamKind::Auto(&ParamKind::Int { min: 1, max: 4096 }), "Units of each encoder's output."),
     spec("propensity", ParamKind::Auto(&WIDTHS), "Hidden units of the propensity net, layer by layer."),
@@ -106,5 +111,7 @@ pub const SPECS: &[ParamSpec] = &[
     spec("joint", NOT_NEGATIVE, "Strength of the cross-entropy inside the outcome loss (dragonnet)."),
     spec("targeted", NOT_NEGATIVE, "Strength of targeted regularisation (dragonnet)."),
     spec("independence", NOT_NEGATIVE, "Strength of an independence penalty (HSIC) between the encoders' outputs."),
+    spec("alpha", NOT_NEGATIVE, "How hard GANITE's generator plays against its discriminator."),
+    spec("beta", NOT_NEGATIVE, "How hard GANITE's inference net plays against its discriminator."),
     spec("members", ParamKind::Int { min: 1, max: 1000 }, "Nets averaged, each with its own seed and validation rows."),
 ];

@@ -1,7 +1,7 @@
 //! Which rows each member of an ensemble holds out: a window that moves round, so that five members with a fifth each hold out
 //! every row once.
 
-use paretau_core::{Design, Seed};
+use paretau_core::Seed;
 
 /// Rows to learn from and rows to stop by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,9 +11,10 @@ pub(crate) struct Parts {
 }
 
 /// The parts of every member. Groups are never split; without groups, windows are cut within arms.
-pub(crate) fn windows(design: &Design, share: f64, members: usize, seed: Seed) -> Vec<Parts> {
-    let units: Vec<Vec<Vec<usize>>> = match design.groups() {
-        None => [0, 1].map(|arm| design.rows_of_arm(arm).into_iter().map(|i| vec![i]).collect()).to_vec(),
+pub(crate) fn windows(t: &[u8], groups: Option<&[u32]>, share: f64, (members, seed): (usize, Seed)) -> Vec<Parts> {
+    let n = t.len();
+    let units: Vec<Vec<Vec<usize>>> = match groups {
+        None => [0, 1].map(|arm| (0..n).filter(|&i| t[i] == arm).map(|i| vec![i]).collect()).to_vec(),
         Some(groups) => {
             let mut by_group = std::collections::BTreeMap::<u32, Vec<usize>>::new();
             groups.iter().enumerate().for_each(|(i, g)| by_group.entry(*g).or_default().push(i));
@@ -24,7 +25,7 @@ pub(crate) fn windows(design: &Design, share: f64, members: usize, seed: Seed) -
     for (index, order) in orders.iter_mut().enumerate() {
         seed.named("windows").indexed(index as u64).rng().shuffle(order);
     }
-    (0..members).map(|member| window(&orders, share, member, design.n_rows())).collect()
+    (0..members).map(|member| window(&orders, share, member, n)).collect()
 }
 
 fn window(orders: &[Vec<Vec<usize>>], share: f64, member: usize, n: usize) -> Parts {
@@ -47,17 +48,13 @@ fn window(orders: &[Vec<Vec<usize>>], share: f64, member: usize, n: usize) -> Pa
 
 #[cfg(test)]
 mod tests {
-    use paretau_core::{Dense, Features};
-
     use super::*;
 
     #[test]
     fn five_fifths_hold_out_every_row_once() {
         let n = 103;
-        let x = Features::Dense(Dense::new(n, 1, vec![0.0; n]).unwrap());
         let t: Vec<u8> = (0..n).map(|i| u8::from(i % 3 == 0)).collect();
-        let design = Design::new(x, t, (0..n).map(|i| i as f64).collect()).unwrap();
-        let parts = windows(&design, 0.2, 5, Seed(1));
+        let parts = windows(&t, None, 0.2, (5, Seed(1)));
         let mut seen = vec![0; n];
         for part in &parts {
             part.valid.iter().for_each(|&i| seen[i] += 1);
@@ -65,7 +62,7 @@ mod tests {
         }
         assert!(seen.iter().filter(|&&s| s == 1).count() >= n - 4, "{seen:?}");
         let groups: Vec<u32> = (0..n as u32).map(|i| i / 10).collect();
-        for part in windows(&design.grouped(groups.clone()).unwrap(), 0.2, 3, Seed(1)) {
+        for part in windows(&t, Some(&groups), 0.2, (3, Seed(1))) {
             assert!(part.valid.iter().all(|&i| part.train.iter().all(|&j| groups[i] != groups[j])));
         }
     }

@@ -10,7 +10,7 @@ use paretau_kernels::soft_pareto_options::SoftParetoOptions;
 use paretau_kernels::weights::Weighting;
 use paretau_neural::data::{Sample, Table};
 use paretau_neural::engine::{Activation, Adam, AdamRates};
-use paretau_neural::loss::{Balance, OutcomeLoss};
+use paretau_neural::loss::{Balance, OutcomeLoss, Penalty};
 use paretau_neural::model::repnet::{OUTCOME, PROPENSITY};
 use paretau_neural::model::{Model, Objective, RepNet};
 use serde_json::Value;
@@ -55,8 +55,11 @@ fn gap<T: Real>(file: &Value, case: &Value) -> f64 {
     let binary = case["binary"].as_bool().unwrap();
     let objective = Objective {
         loss: if binary { OutcomeLoss::Logistic } else { OutcomeLoss::Squared },
-        balance: if number("balance") > 0.0 { Balance::Rbf } else { Balance::None },
-        balance_weight: number("balance"),
+        penalty: Penalty {
+            balance: if number("balance") > 0.0 { Balance::Rbf } else { Balance::None },
+            strength: number("balance"),
+            width: None,
+        },
         joint: number("joint"),
         targeted: number("targeted"),
         ..common::objective(weighting)

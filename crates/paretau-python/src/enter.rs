@@ -1,8 +1,8 @@
 //! The one way from Python into long computations: the interpreter is released, Ctrl-C is heard, panics are caught.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use paretau::{Event, Interrupt, Observer};

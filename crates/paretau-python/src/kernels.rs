@@ -25,12 +25,7 @@ pub(crate) fn soft_rank<'py>(py: Python<'py>, w: In<'py>, eps: f64) -> PyResult<
 
 /// Soft ranks and, for the cotangent `g`, their vector-Jacobian product, in one pass.
 #[pyfunction]
-pub(crate) fn soft_rank_vjp<'py>(
-    py: Python<'py>,
-    w: In<'py>,
-    eps: f64,
-    g: In<'py>,
-) -> PyResult<(Out<'py>, Out<'py>)> {
+pub(crate) fn soft_rank_vjp<'py>(py: Python<'py>, w: In<'py>, eps: f64, g: In<'py>) -> PyResult<(Out<'py>, Out<'py>)> {
     let (w, g) = (slice(&w)?, slice(&g)?);
     let (ranks, back) = enter(py, of_kernel, || {
         let (mut ranks, mut back) = (vec![0.0; w.len()], vec![0.0; w.len()]);
@@ -67,13 +62,7 @@ pub(crate) fn pareto_smooth_vjp<'py>(py: Python<'py>, w: In<'py>, g: In<'py>) ->
 
 /// Differentiable Pareto smoothing. `paper` takes `eps` and `kappa` in the paper's units.
 #[pyfunction]
-pub(crate) fn soft_pareto<'py>(
-    py: Python<'py>,
-    w: In<'py>,
-    eps: f64,
-    kappa: f64,
-    paper: bool,
-) -> PyResult<Out<'py>> {
+pub(crate) fn soft_pareto<'py>(py: Python<'py>, w: In<'py>, eps: f64, kappa: f64, paper: bool) -> PyResult<Out<'py>> {
     let w = slice(&w)?;
     let out = enter(py, of_kernel, || {
         let mut out = vec![0.0; w.len()];

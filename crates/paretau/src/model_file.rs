@@ -46,7 +46,8 @@ pub fn from_bytes(bytes: &[u8]) -> Result<State> {
         .as_ref()
         .and_then(|m| m.get(KEY))
         .ok_or_else(|| Error::bad_model("the file holds tensors, but no paretau model"))?;
-    let mut document: Value = serde_json::from_str(text).map_err(|e| Error::bad_model(format!("its description is damaged ({e})")))?;
+    let mut document: Value =
+        serde_json::from_str(text).map_err(|e| Error::bad_model(format!("its description is damaged ({e})")))?;
     match document["format"].as_u64() {
         Some(FORMAT) => {}
         Some(newer) if newer > FORMAT => {
@@ -153,7 +154,9 @@ mod tests {
     #[test]
     fn a_file_of_the_future_is_named_as_such() {
         let text = json!({"format": 99, "digest": "", "model": {}}).to_string();
-        let bytes = safetensors::serialize(Vec::<(&str, TensorView<'_>)>::new(), Some(HashMap::from([(KEY.to_owned(), text)]))).unwrap();
+        let bytes =
+            safetensors::serialize(Vec::<(&str, TensorView<'_>)>::new(), Some(HashMap::from([(KEY.to_owned(), text)])))
+                .unwrap();
         assert!(from_bytes(&bytes).unwrap_err().to_string().contains("format 99"));
     }
 }

@@ -12,7 +12,9 @@ use crate::{commands::data, output};
 pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
     let level = args.interval;
     if level.is_some_and(|level| !(level > 0.0 && level < 1.0)) {
-        return Err(data::wrong("interval", &level.unwrap_or_default().to_string(), "a probability between 0 and 1").into());
+        return Err(
+            data::wrong("interval", &level.unwrap_or_default().to_string(), "a probability between 0 and 1").into()
+        );
     }
     let model = Model::load(&args.model)?;
     let progress = Progress::new(common.quiet);
@@ -75,7 +77,8 @@ fn rows(model: &Model, batch: &Table, p: &Predictions, id: Option<&str>, level: 
     columns.push(TableColumn::number("e", p.e.clone()));
     if let (Some(t), Some(weights)) = (&p.t, &p.weights) {
         // A row whose arm is not known has no weight: an empty cell.
-        let known = |values: &[f64]| values.iter().zip(t).map(|(&w, t)| if t.is_some() { w } else { f64::NAN }).collect();
+        let known =
+            |values: &[f64]| values.iter().zip(t).map(|(&w, t)| if t.is_some() { w } else { f64::NAN }).collect();
         columns.push(TableColumn::number("w_raw", known(&weights.raw)));
         columns.push(TableColumn::number("w", known(&weights.smooth)));
     }

@@ -29,7 +29,12 @@ pub(crate) fn run(args: &EvaluateArgs, common: &Common) -> Result<()> {
         .iter()
         .map(|s| {
             let summary = paretau::eval::METRICS.iter().find(|m| m.name == s.name).map_or("", |m| m.summary);
-            vec![s.name.to_owned(), output::number(s.score.value), s.score.se.map_or(String::new(), output::number), summary.to_owned()]
+            vec![
+                s.name.to_owned(),
+                output::number(s.score.value),
+                s.score.se.map_or(String::new(), output::number),
+                summary.to_owned(),
+            ]
         })
         .collect();
     output::text(&output::table(&["metric", "value", "error", "meaning"], &rows))

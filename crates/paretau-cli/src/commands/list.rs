@@ -40,7 +40,9 @@ pub(crate) fn run(args: &ListArgs, common: &Common) -> Result<()> {
         "summary" => 2,
         _ => 1,
     });
-    let cells: Vec<Vec<String>> =
-        rows.iter().map(|row| header.iter().map(|key| row[*key].as_str().unwrap_or_default().to_owned()).collect()).collect();
+    let cells: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| header.iter().map(|key| row[*key].as_str().unwrap_or_default().to_owned()).collect())
+        .collect();
     output::text(&output::table(&header, &cells))
 }

@@ -30,7 +30,9 @@ pub(crate) fn run(args: &SimulateArgs, common: &Common) -> Result<()> {
     }
     let (n, d) = (made.x.n_rows(), made.x.n_cols());
     if common.json {
-        return output::json(&json!({ "process": simulator.name, "rows": n, "features": d, "out": args.out, "seed": common.seed }));
+        return output::json(
+            &json!({ "process": simulator.name, "rows": n, "features": d, "out": args.out, "seed": common.seed }),
+        );
     }
     output::text(&format!("{n} rows with {d} features of `{}` in {}", simulator.name, args.out.display()))
 }

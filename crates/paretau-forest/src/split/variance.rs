@@ -15,6 +15,7 @@ pub(crate) struct Variance {
 }
 
 impl<const L: usize> SplitRule<Label, L> for Variance {
+    const COUNT_LANE: usize = 1;
     type Bounds = f64;
 
     #[inline(always)]

@@ -6,21 +6,13 @@ use rand_chacha::ChaCha8Rng;
 
 /// Reads a golden file.
 pub(crate) fn golden(name: &str) -> serde_json::Value {
-    let path = format!(
-        "{}/../../testdata/golden/{name}",
-        env!("CARGO_MANIFEST_DIR")
-    );
+    let path = format!("{}/../../testdata/golden/{name}", env!("CARGO_MANIFEST_DIR"));
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
 /// A list of numbers in a golden file.
 pub(crate) fn numbers(value: &serde_json::Value) -> Vec<f64> {
-    value
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|v| v.as_f64().unwrap())
-        .collect()
+    value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
 }
 
 /// A reproducible stream.
@@ -61,12 +53,7 @@ pub(crate) enum Verdict {
 }
 
 /// Compares `d · v` with central differences of `f` at `x` along `v`, to 1e-5 of the sum of the absolute contributions.
-pub(crate) fn compare(
-    mut f: impl FnMut(&[f64]) -> f64,
-    x: &[f64],
-    d: &[f64],
-    v: &[f64],
-) -> Verdict {
+pub(crate) fn compare(mut f: impl FnMut(&[f64]) -> f64, x: &[f64], d: &[f64], v: &[f64]) -> Verdict {
     let analytic = dot(d, v);
     let scale = d.iter().zip(v).map(|(a, b)| (a * b).abs()).sum::<f64>() + 1e-8;
     let mut at = |h: f64| {
@@ -80,10 +67,7 @@ pub(crate) fn compare(
             return if (narrow - analytic).abs() <= 1e-5 * scale {
                 Verdict::Agree
             } else {
-                Verdict::Disagree {
-                    analytic,
-                    numeric: narrow,
-                }
+                Verdict::Disagree { analytic, numeric: narrow }
             };
         }
     }

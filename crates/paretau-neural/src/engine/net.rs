@@ -251,11 +251,7 @@ impl Net {
 impl<T: Real> NetWork<T> {
     fn set_rows(&mut self, rows: usize) -> Result<(), KernelError> {
         if rows > self.capacity {
-            return Err(KernelError::LengthMismatch {
-                what: "rows of a net's buffers",
-                expected: rows,
-                found: self.capacity,
-            });
+            return Err(KernelError::Length { what: "rows of a net's buffers", expected: rows, found: self.capacity });
         }
         self.rows = rows;
         Ok(())

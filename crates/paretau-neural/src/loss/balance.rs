@@ -6,7 +6,7 @@ use paretau_kernels::error::KernelError;
 use paretau_kernels::mmd::{Bandwidth, MmdWorkspace, RbfMmd, median_distance};
 use paretau_kernels::parallel::Parallelism;
 use paretau_kernels::real::Real;
-use paretau_kernels::sinkhorn::{Sinkhorn, SinkhornWorkspace};
+use paretau_kernels::sinkhorn::{Sinkhorn, SinkhornWorkspace, Strength};
 use serde::{Deserialize, Serialize};
 
 /// Which discrepancy between arms is penalised.
@@ -36,6 +36,17 @@ pub struct BalanceWork<T> {
     sinkhorn: SinkhornWorkspace<T>,
 }
 
+/// A balance penalty with its strength.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Penalty {
+    /// Which.
+    pub balance: Balance,
+    /// How strong.
+    pub strength: f64,
+    /// Width of the Gaussian kernel or strength of the entropic term; by the batch's own distances if `None`.
+    pub width: Option<f64>,
+}
+
 /// Rows of each arm that decide the kernel's width. Batches are shuffled, so the first ones are as good as any.
 const WIDTH_ROWS: usize = 32;
 
@@ -59,7 +70,7 @@ impl<T: Real> BalanceWork<T> {
     /// `z`, `d_z`: rows of `stripe.width` values.
     pub fn add(
         &mut self,
-        (balance, strength): (Balance, f64),
+        penalty: Penalty,
         (z, d_z): (&[T], &mut [T]),
         stripe: Stripe,
         parallelism: Parallelism,
@@ -75,23 +86,28 @@ impl<T: Real> BalanceWork<T> {
         let arms = Arms::new(a, b, k)?;
         let (grad_a, grad_b) = self.grads.split_at_mut(n0 * k);
         let grad = Some(ArmsGrad { a: grad_a, b: grad_b });
-        let value = match balance {
+        let value = match penalty.balance {
             Balance::None => return Ok(0.0),
             Balance::Rbf => {
                 let some = |arm: &[T]| (WIDTH_ROWS * k).min(arm.len());
                 let few = Arms::new(&a[..some(a)], &b[..some(b)], k)?;
-                let bandwidth = Bandwidth::Fixed(median_distance(&few, &mut self.distances));
+                let width = penalty.width.unwrap_or_else(|| median_distance(&few, &mut self.distances));
+                let bandwidth = Bandwidth::Fixed(width);
                 let mmd = RbfMmd { bandwidth, ..RbfMmd::default() };
                 mmd.eval(&arms, grad, &mut self.mmd, parallelism)?.value
             }
             Balance::Linear => linear_mmd2(&arms, grad, &mut self.linear)?,
             Balance::LinearDiscrepancy => linear_discrepancy(&arms, grad, &mut self.linear, parallelism)?,
-            Balance::Wasserstein => Sinkhorn::default().eval(&arms, grad, &mut self.sinkhorn, parallelism)?.value,
+            Balance::Wasserstein => {
+                let strength = penalty.width.map_or(Strength::OfMeanCost(0.1), Strength::Absolute);
+                let sinkhorn = Sinkhorn { strength, ..Sinkhorn::default() };
+                sinkhorn.eval(&arms, grad, &mut self.sinkhorn, parallelism)?.value
+            }
         };
-        let scale = T::from_f64(strength);
+        let scale = T::from_f64(penalty.strength);
         for (row, grads) in d_z.chunks_exact_mut(width).zip(self.grads.chunks_exact(k)) {
             row[start..start + k].iter_mut().zip(grads).for_each(|(d, g)| *d += scale * *g);
         }
-        Ok(strength * value)
+        Ok(penalty.strength * value)
     }
 }

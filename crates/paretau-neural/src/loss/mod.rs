@@ -5,5 +5,5 @@ pub mod outcome;
 pub mod propensity;
 pub mod targeted;
 
-pub use balance::{Balance, BalanceWork};
+pub use balance::{Balance, BalanceWork, Penalty};
 pub use outcome::OutcomeLoss;

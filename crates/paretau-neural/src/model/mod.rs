@@ -1,6 +1,8 @@
 //! Models: what is computed from a batch, its losses phase by phase, and what moves in each phase. How often, how long and
 //! how fast is the training loop's business.
 
+pub mod ganite;
+pub mod plain;
 pub mod repnet;
 mod score;
 pub mod spec;
@@ -14,6 +16,8 @@ use paretau_kernels::real::Real;
 use crate::data::{Batch, Sample};
 use crate::engine::{Layout, Move};
 
+pub use ganite::Ganite;
+pub use plain::{PlainNet, PlainSpec};
 pub use repnet::RepNet;
 pub use spec::{Objective, RepSpec};
 

@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use paretau_core::Result;
 use paretau_kernels::error::KernelError;
+use paretau_kernels::fallback::{FallBack, TailFit};
 use paretau_kernels::parallel::Parallelism;
 use paretau_kernels::product::{MatMut, MatRef};
 use paretau_kernels::real::Real;
@@ -79,6 +80,7 @@ struct Gathered {
     largest: f64,
     fits: f64,
     left: f64,
+    equal: f64,
     capped: f64,
     ess: f64,
     steps: f64,
@@ -362,10 +364,10 @@ impl<T: Real> RepNet<T> {
                 net.backward(params, input, work, (own, Some((d_in, true))), parallelism)?;
             }
         }
-        if self.objective.balance_weight > 0.0 && self.objective.balance != Balance::None && n0 > 0 && n0 < n {
+        let penalty = self.objective.penalty;
+        if penalty.strength > 0.0 && penalty.balance != Balance::None && n0 > 0 && n0 < n {
             let stripe = Stripe { width: width.0, start: self.spec.balanced * width.1, k: width.1, n0 };
-            let strength = self.objective.balance_weight;
-            loss += self.balance.add((self.objective.balance, strength), (z, d_z), stripe, parallelism)?;
+            loss += self.balance.add(penalty, (z, d_z), stripe, parallelism)?;
         }
         let input = self.rows.input(&sample.table)?;
         self.nets.encoders.backward(params, input, &mut self.encoded, (Some(grads), None), parallelism)?;
@@ -381,7 +383,12 @@ impl<T: Real> RepNet<T> {
         g.capped += report.capped as f64;
         for fit in report.fits.iter().flatten() {
             g.fits += 1.0;
-            g.left += f64::from(u8::from(!fit.is_smoothed()));
+            // Equal weights have no tail to smooth: nothing is lost, so it is counted apart.
+            match fit {
+                TailFit::LeftAsIs(FallBack::AllEqual) => g.equal += 1.0,
+                TailFit::LeftAsIs(_) => g.left += 1.0,
+                TailFit::Smoothed { .. } => {}
+            }
         }
     }
 }
@@ -461,6 +468,7 @@ impl<T: Real> Model<T> for RepNet<T> {
             values.insert("ess_share".to_owned(), g.ess / g.steps);
             values.insert("tail_fits".to_owned(), g.fits);
             values.insert("tail_fits_left".to_owned(), g.left);
+            values.insert("tail_fits_equal".to_owned(), g.equal);
             values.insert("weights_capped".to_owned(), g.capped);
         }
         values

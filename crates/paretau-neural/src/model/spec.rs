@@ -7,7 +7,7 @@ use paretau_kernels::weights::{Pooling, Weighting};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Activation;
-use crate::loss::{Balance, OutcomeLoss};
+use crate::loss::{OutcomeLoss, Penalty};
 
 /// Encoders side by side, a propensity net on some of them, two outcome heads on some of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,9 +48,7 @@ pub struct Objective {
     /// Tempering exponent of the weights.
     pub gamma: f64,
     /// Balance penalty.
-    pub balance: Balance,
-    /// Its strength.
-    pub balance_weight: f64,
+    pub penalty: Penalty,
     /// Strength of the cross-entropy inside the outcome phase, which then moves the propensity net too.
     pub joint: f64,
     /// Strength of targeted regularisation.

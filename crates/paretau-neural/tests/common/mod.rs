@@ -6,7 +6,7 @@ use paretau_kernels::real::Real;
 use paretau_kernels::weights::{Pooling, Weighting};
 use paretau_neural::data::{Batch, Sample};
 use paretau_neural::engine::Activation;
-use paretau_neural::loss::{Balance, OutcomeLoss};
+use paretau_neural::loss::{Balance, OutcomeLoss, Penalty};
 use paretau_neural::model::{Model, Objective, RepNet, RepSpec};
 
 /// Confounded rows: treatment depends on the first columns, the outcome on later ones.
@@ -61,8 +61,7 @@ pub(crate) fn objective(weighting: Weighting) -> Objective {
         weighting,
         pooling: Pooling::Pooled,
         gamma: 1.0,
-        balance: Balance::Rbf,
-        balance_weight: 0.5,
+        penalty: penalty(Balance::Rbf),
         joint: 0.0,
         targeted: 0.0,
         independence: 0.0,
@@ -75,4 +74,9 @@ pub(crate) fn params<T: Real>(model: &RepNet<T>) -> Vec<T> {
     let mut rng = Seed(6).rng();
     params.iter_mut().for_each(|p| *p = *p * T::from_f64(1.3) + T::from_f64(0.1 * rng.normal()));
     params
+}
+
+/// A balance penalty whose width does not move with the points, as finite differences need.
+pub(crate) fn penalty(balance: Balance) -> Penalty {
+    Penalty { balance, strength: 0.5, width: Some(1.5) }
 }

@@ -161,7 +161,9 @@ impl Plan {
                     paretau_data::simulator(name)?;
                 }
                 (None, Some(_)) if data.roles.is_some() => {}
-                (None, Some(_)) => return wrong(format!("data `{}` names a file, but not its columns' roles", data.name)),
+                (None, Some(_)) => {
+                    return wrong(format!("data `{}` names a file, but not its columns' roles", data.name));
+                }
                 _ => return wrong(format!("data `{}` needs either a simulator or a file", data.name)),
             }
             if data.realisations.is_empty() {

@@ -45,8 +45,12 @@ pub struct RunReport {
 
 /// Runs a plan and writes its tables.
 pub fn run(plan: &Plan, options: &RunOptions<'_>) -> Result<RunReport> {
-    let cells: Vec<Cell> =
-        Cell::all(plan).into_iter().enumerate().filter(|(i, _)| options.shard.holds(*i)).map(|(_, cell)| cell).collect();
+    let cells: Vec<Cell> = Cell::all(plan)
+        .into_iter()
+        .enumerate()
+        .filter(|(i, _)| options.shard.holds(*i))
+        .map(|(_, cell)| cell)
+        .collect();
     let records = Mutex::new(Records::open(options.folder, options.resume)?);
     let lock = || records.lock().unwrap_or_else(PoisonError::into_inner);
     let open: Vec<&Cell> = cells.iter().filter(|cell| lock().get(&cell.key()).is_none()).collect();

@@ -33,7 +33,8 @@ fn metrics(plan: &Plan, records: &[&Record]) -> Vec<String> {
 /// One row a data set and method, for reading by people.
 pub fn markdown(plan: &Plan, records: &[&Record]) -> String {
     let metrics = metrics(plan, records);
-    let mut out = format!("# {}\n\n{}\n\nMean ± standard deviation over realisations and seeds.\n\n", plan.name, plan.summary);
+    let mut out =
+        format!("# {}\n\n{}\n\nMean ± standard deviation over realisations and seeds.\n\n", plan.name, plan.summary);
     out += &format!("| data | method | {} | runs | failed |\n", metrics.join(" | "));
     out += &format!("|---|---|{}---|---|\n", "---|".repeat(metrics.len()));
     for_each_row(plan, records, |data, method, rows| {

@@ -1,0 +1,472 @@
+//! GANITE (Yoon, Jordon and van der Schaar 2018): a generator completes each row's outcomes, a discriminator guesses from the
+//! completed outcomes which arm was received, and an inference net learns both outcomes from the completed rows against a
+//! second discriminator. Generator and inference net really play against their discriminators: their terms are subtracted.
+//!
+//! The inference net is laid out first and as a shared representation net (trunk, then one head an arm), so that prediction
+//! needs nothing of its own.
+
+use std::ops::Range;
+
+use paretau_core::{OutcomeKind, Result};
+use paretau_kernels::error::KernelError;
+use paretau_kernels::parallel::Parallelism;
+use paretau_kernels::product::{MatMut, MatRef};
+use paretau_kernels::real::Real;
+
+use super::spec::RepSpec;
+use super::{Model, Scores};
+use crate::data::{Batch, Rows, Sample};
+use crate::engine::{Activation, Dropout, Input, Layout, Move, Net, NetShape, NetWork};
+use crate::error::failed;
+use crate::loss::OutcomeLoss;
+use crate::loss::outcome::{logistic, sigmoid};
+
+/// The discriminator of completed outcomes.
+pub const DISCRIMINATOR: usize = 0;
+/// The generator.
+pub const GENERATOR: usize = 1;
+/// The discriminator of inferred outcomes.
+pub const SECOND_DISCRIMINATOR: usize = 2;
+/// The inference net.
+pub const INFERENCE: usize = 3;
+
+/// A trunk with one head an arm.
+#[derive(Debug, Clone)]
+struct Pair {
+    trunk: Net,
+    heads: [Net; 2],
+}
+
+#[derive(Debug)]
+struct PairWork<T> {
+    trunk: NetWork<T>,
+    heads: [NetWork<T>; 2],
+}
+
+impl Pair {
+    fn new(spec: &RepSpec, inputs: usize, layout: &mut Layout) -> Self {
+        let shape = |inputs: usize, hidden: &[usize], out: usize, last| NetShape {
+            inputs,
+            groups: 1,
+            widths: hidden.iter().copied().chain([out]).collect(),
+            hidden: spec.activation,
+            last,
+            last_spread: 1.0,
+        };
+        let r = spec.representation;
+        let trunk = Net::new(&shape(inputs, &spec.encoder, r, spec.representation_activation), layout);
+        let head = shape(r, &spec.heads, 1, Activation::Linear);
+        let heads = [Net::new(&head, layout), Net::new(&head, layout)];
+        Self { trunk, heads }
+    }
+
+    fn range(&self) -> Range<usize> {
+        self.trunk.range().start..self.heads[1].range().end
+    }
+
+    fn work<T: Real>(&self, capacity: usize) -> PairWork<T> {
+        PairWork {
+            trunk: self.trunk.work(capacity, true),
+            heads: [self.heads[0].work(capacity, true), self.heads[1].work(capacity, true)],
+        }
+    }
+
+    fn forward<T: Real>(
+        &self,
+        params: &[T],
+        input: Input<'_, T>,
+        (n, mask): (usize, Option<Dropout<T>>),
+        work: &mut PairWork<T>,
+        parallelism: Parallelism,
+    ) -> Result<(), KernelError> {
+        self.trunk.forward(params, input, (n, mask), &mut work.trunk, parallelism)?;
+        for arm in 0..2 {
+            let z = MatRef::row_major(work.trunk.output(), n, self.trunk.outputs())?;
+            let mask = mask.map(|m| m.layer(100 + arm));
+            self.heads[arm].forward(params, Input::Dense(z), (n, mask), &mut work.heads[arm], parallelism)?;
+        }
+        Ok(())
+    }
+
+    /// From the gradients in the heads' outputs.
+    fn backward<T: Real>(
+        &self,
+        params: &[T],
+        input: Input<'_, T>,
+        work: &mut PairWork<T>,
+        grads: &mut [T],
+        parallelism: Parallelism,
+    ) -> Result<(), KernelError> {
+        let n = work.trunk.rows();
+        let (z, d_z) = work.trunk.output_and_gradient();
+        for arm in 0..2 {
+            let input = Input::Dense(MatRef::row_major(z, n, self.trunk.outputs())?);
+            let d_in = MatMut::row_major(&mut *d_z, n, self.trunk.outputs())?;
+            let to = (Some(&mut *grads), Some((d_in, arm == 1)));
+            self.heads[arm].backward(params, input, &mut work.heads[arm], to, parallelism)?;
+        }
+        self.trunk.backward(params, input, &mut work.trunk, (Some(grads), None), parallelism)
+    }
+}
+
+/// GANITE with its buffers.
+#[derive(Debug)]
+pub struct Ganite<T> {
+    spec: RepSpec,
+    alpha: f64,
+    beta: f64,
+    loss: OutcomeLoss,
+    binary: bool,
+    layout: Layout,
+    inference: Pair,
+    generator: Pair,
+    judges: [Net; 2],
+    rows: Rows<T>,
+    /// Features of the batch, each row with two more places.
+    wide: Vec<T>,
+    /// Features of the batch, and of the batch once more, with two outcomes each.
+    judged: Vec<T>,
+    d_judged: Vec<T>,
+    generated: PairWork<T>,
+    inferred: PairWork<T>,
+    verdict: NetWork<T>,
+    picked: Vec<usize>,
+    t: Vec<u8>,
+    y: Vec<T>,
+    coefficients: Vec<T>,
+    completed: [Vec<T>; 2],
+    key: u64,
+    capacity: usize,
+}
+
+impl<T: Real> Ganite<T> {
+    /// For batches of up to `capacity` rows; `alpha` and `beta` are how hard generator and inference net play against their
+    /// discriminators.
+    pub fn new(spec: RepSpec, (alpha, beta): (f64, f64), sample: &Sample<T>, capacity: usize) -> Self {
+        let mut layout = Layout::default();
+        let inference = Pair::new(&spec, spec.d, &mut layout);
+        let generator = Pair::new(&spec, spec.d + 2, &mut layout);
+        let judge = NetShape {
+            inputs: spec.d + 2,
+            groups: 1,
+            widths: spec.encoder.iter().copied().chain([spec.representation, 1]).collect(),
+            hidden: spec.activation,
+            last: Activation::Linear,
+            last_spread: 0.1,
+        };
+        let judges = [Net::new(&judge, &mut layout), Net::new(&judge, &mut layout)];
+        let binary = sample.outcome == OutcomeKind::Binary;
+        let width = spec.d + 2;
+        Self {
+            alpha,
+            beta,
+            loss: if binary { OutcomeLoss::Logistic } else { OutcomeLoss::Squared },
+            binary,
+            rows: Rows::with_capacity(&sample.table, capacity),
+            wide: Vec::with_capacity(capacity * width),
+            judged: Vec::with_capacity(2 * capacity * width),
+            d_judged: Vec::with_capacity(2 * capacity * width),
+            generated: generator.work(capacity),
+            inferred: inference.work(capacity),
+            verdict: judges[0].work(2 * capacity, true),
+            picked: Vec::with_capacity(capacity),
+            t: Vec::with_capacity(capacity),
+            y: Vec::with_capacity(capacity),
+            coefficients: Vec::with_capacity(capacity),
+            completed: [Vec::with_capacity(capacity), Vec::with_capacity(capacity)],
+            key: 0,
+            capacity,
+            layout,
+            inference,
+            generator,
+            judges,
+            spec,
+        }
+    }
+
+    /// The stretch of the inference net: the parameters of a shared representation net.
+    pub fn inference_range(&self) -> Range<usize> {
+        self.inference.range()
+    }
+
+    /// What an output stands for: itself, or a probability.
+    fn meaning(&self, h: T) -> T {
+        if self.binary { sigmoid(h) } else { h }
+    }
+
+    /// Slope of [`Ganite::meaning`] where its value is `v`.
+    fn slope(&self, v: T) -> T {
+        if self.binary { v * (T::ONE - v) } else { T::ONE }
+    }
+
+    /// Runs the generator and completes the rows: the received arm keeps its observed outcome.
+    fn complete(&mut self, params: &[T], parallelism: Parallelism) -> Result<(), KernelError> {
+        let (n, d) = (self.t.len(), self.spec.d);
+        for i in 0..n {
+            let row = &mut self.wide[i * (d + 2)..(i + 1) * (d + 2)];
+            row[d] = if self.t[i] == 1 { T::ONE } else { -T::ONE };
+            row[d + 1] = self.y[i];
+        }
+        let input = Input::Dense(MatRef::row_major(&self.wide, n, d + 2)?);
+        let mask = Dropout::new(self.spec.dropout, self.key);
+        self.generator.forward(params, input, (n, mask), &mut self.generated, parallelism)?;
+        for arm in 0..2 {
+            self.completed[arm].clear();
+            for i in 0..n {
+                let own = usize::from(self.t[i]) == arm;
+                let said = self.meaning(self.generated.heads[arm].output()[i]);
+                self.completed[arm].push(if own { self.y[i] } else { said });
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills rows `from..` of what a discriminator reads with the batch's features and the given outcomes.
+    fn show(&mut self, outcomes: impl Fn(&Self, usize) -> [T; 2]) {
+        let (n, d) = (self.t.len(), self.spec.d);
+        for i in 0..n {
+            let pair = outcomes(self, i);
+            self.judged.extend_from_slice(&self.wide[i * (d + 2)..i * (d + 2) + d]);
+            self.judged.extend_from_slice(&pair);
+        }
+    }
+
+    /// Verdicts on all rows shown, with `label` as the truth; returns the mean cross-entropy and leaves its derivative, times
+    /// `strength`, in the discriminator's output.
+    fn judge(
+        &mut self,
+        judge: usize,
+        params: &[T],
+        (strength, label): (f64, impl Fn(usize) -> (T, T)),
+        parallelism: Parallelism,
+    ) -> Result<f64, KernelError> {
+        let n = self.judged.len() / (self.spec.d + 2);
+        let input = Input::Dense(MatRef::row_major(&self.judged, n, self.spec.d + 2)?);
+        self.judges[judge].forward(params, input, (n, None), &mut self.verdict, parallelism)?;
+        let (out, d) = self.verdict.output_and_gradient();
+        let mut total = 0.0;
+        for i in 0..n {
+            let (truth, c) = label(i);
+            let (value, slope) = logistic(out[i], truth);
+            total += (c * value).to_f64();
+            d[i] = T::from_f64(strength) * c * slope;
+        }
+        Ok(total)
+    }
+
+    /// Back through a discriminator to what it was shown; the gradient of the outcomes is in `d_judged`.
+    fn back_to_outcomes(&mut self, judge: usize, params: &[T], parallelism: Parallelism) -> Result<(), KernelError> {
+        let width = self.spec.d + 2;
+        let n = self.judged.len() / width;
+        self.d_judged.clear();
+        self.d_judged.resize(n * width, T::ZERO);
+        let input = Input::Dense(MatRef::row_major(&self.judged, n, width)?);
+        let d_in = MatMut::row_major(&mut self.d_judged, n, width)?;
+        self.judges[judge].backward(params, input, &mut self.verdict, (None, Some((d_in, false))), parallelism)
+    }
+
+    fn train_judge(
+        &mut self,
+        judge: usize,
+        (params, grads): (&[T], &mut [T]),
+        parallelism: Parallelism,
+    ) -> Result<(), KernelError> {
+        let width = self.spec.d + 2;
+        let input = Input::Dense(MatRef::row_major(&self.judged, self.judged.len() / width, width)?);
+        self.judges[judge].backward(params, input, &mut self.verdict, (Some(grads), None), parallelism)
+    }
+
+    fn discriminator_loss(&mut self, at: (&[T], &mut [T]), parallelism: Parallelism) -> Result<f64, KernelError> {
+        self.complete(at.0, parallelism)?;
+        self.judged.clear();
+        self.show(|s, i| [s.completed[0][i], s.completed[1][i]]);
+        let loss = self.guess_arm(at.0, 1.0, parallelism)?;
+        self.train_judge(0, at, parallelism)?;
+        Ok(loss)
+    }
+
+    /// Cross-entropy of the first discriminator's guess of the arm.
+    fn guess_arm(&mut self, params: &[T], strength: f64, parallelism: Parallelism) -> Result<f64, KernelError> {
+        let (t, c) = (std::mem::take(&mut self.t), std::mem::take(&mut self.coefficients));
+        let label = |i: usize| (if t[i] == 1 { T::ONE } else { T::ZERO }, c[i]);
+        let loss = self.judge(0, params, (strength, label), parallelism);
+        (self.t, self.coefficients) = (t, c);
+        loss
+    }
+
+    fn generator_loss(
+        &mut self,
+        (params, grads): (&[T], &mut [T]),
+        parallelism: Parallelism,
+    ) -> Result<f64, KernelError> {
+        self.complete(params, parallelism)?;
+        self.judged.clear();
+        self.show(|s, i| [s.completed[0][i], s.completed[1][i]]);
+        let guess = self.guess_arm(params, -self.alpha, parallelism)?;
+        self.back_to_outcomes(0, params, parallelism)?;
+        let (n, d) = (self.t.len(), self.spec.d);
+        let mut loss = -self.alpha * guess;
+        for arm in 0..2 {
+            for i in 0..n {
+                let own = usize::from(self.t[i]) == arm;
+                let h = self.generated.heads[arm].output()[i];
+                let pull = if own {
+                    let (value, slope) = self.loss.at(h, self.y[i]);
+                    loss += (self.coefficients[i] * value).to_f64();
+                    self.coefficients[i] * slope
+                } else {
+                    self.d_judged[i * (d + 2) + d + arm] * self.slope(self.completed[arm][i])
+                };
+                self.generated.heads[arm].d_output()[i] = pull;
+            }
+        }
+        let input = Input::Dense(MatRef::row_major(&self.wide, n, d + 2)?);
+        self.generator.backward(params, input, &mut self.generated, grads, parallelism)?;
+        Ok(loss)
+    }
+
+    /// Completed rows first, inferred rows after them, for the second discriminator.
+    fn show_both(&mut self, params: &[T], parallelism: Parallelism) -> Result<(), KernelError> {
+        self.complete(params, parallelism)?;
+        let (n, d) = (self.t.len(), self.spec.d);
+        let input = Input::Dense(MatRef::strided(&self.wide, (n, d), (d + 2, 1))?);
+        let mask = Dropout::new(self.spec.dropout, self.key ^ 0x2545_f491_4f6c_dd1d);
+        self.inference.forward(params, input, (n, mask), &mut self.inferred, parallelism)?;
+        self.judged.clear();
+        self.show(|s, i| [s.completed[0][i], s.completed[1][i]]);
+        self.show(|s, i| [0, 1].map(|arm| s.meaning(s.inferred.heads[arm].output()[i])));
+        Ok(())
+    }
+
+    /// Cross-entropy of the second discriminator: completed rows are genuine, inferred ones are not.
+    fn guess_origin(&mut self, params: &[T], strength: f64, parallelism: Parallelism) -> Result<f64, KernelError> {
+        let c = std::mem::take(&mut self.coefficients);
+        let (n, half) = (c.len(), T::from_f64(0.5));
+        let label = |i: usize| (if i < n { T::ONE } else { T::ZERO }, half * c[i % n]);
+        let loss = self.judge(1, params, (strength, label), parallelism);
+        self.coefficients = c;
+        loss
+    }
+
+    fn second_discriminator_loss(
+        &mut self,
+        at: (&[T], &mut [T]),
+        parallelism: Parallelism,
+    ) -> Result<f64, KernelError> {
+        self.show_both(at.0, parallelism)?;
+        let loss = self.guess_origin(at.0, 1.0, parallelism)?;
+        self.train_judge(1, at, parallelism)?;
+        Ok(loss)
+    }
+
+    fn inference_loss(
+        &mut self,
+        (params, grads): (&[T], &mut [T]),
+        parallelism: Parallelism,
+    ) -> Result<f64, KernelError> {
+        self.show_both(params, parallelism)?;
+        let guess = self.guess_origin(params, -self.beta, parallelism)?;
+        self.back_to_outcomes(1, params, parallelism)?;
+        let (n, d) = (self.t.len(), self.spec.d);
+        let mut loss = -self.beta * guess;
+        for arm in 0..2 {
+            for i in 0..n {
+                let h = self.inferred.heads[arm].output()[i];
+                let (value, slope) = self.loss.at(h, self.completed[arm][i]);
+                loss += (self.coefficients[i] * value).to_f64();
+                let fooled = self.d_judged[(n + i) * (d + 2) + d + arm] * self.slope(self.meaning(h));
+                self.inferred.heads[arm].d_output()[i] = self.coefficients[i] * slope + fooled;
+            }
+        }
+        let input = Input::Dense(MatRef::strided(&self.wide, (n, d), (d + 2, 1))?);
+        self.inference.backward(params, input, &mut self.inferred, grads, parallelism)?;
+        Ok(loss)
+    }
+
+    /// Factual loss of the inference net.
+    fn score(
+        &mut self,
+        sample: &Sample<T>,
+        rows: &[usize],
+        params: &[T],
+        parallelism: Parallelism,
+    ) -> Result<f64, KernelError> {
+        let (mut total, mut mass) = (0.0, 0.0);
+        for part in rows.chunks(self.capacity.max(1)) {
+            self.picked.clear();
+            self.picked.extend_from_slice(part);
+            sample.table.gather(&self.picked, &mut self.rows);
+            let input = self.rows.input(&sample.table)?;
+            self.inference.forward(params, input, (part.len(), None), &mut self.inferred, parallelism)?;
+            for (place, &i) in part.iter().enumerate() {
+                let h = self.inferred.heads[usize::from(sample.t[i])].output()[place];
+                let s = sample.weight[i].to_f64();
+                total += s * self.loss.at(h, sample.y[i]).0.to_f64();
+                mass += s;
+            }
+        }
+        Ok(total / f64::max(mass, 1e-300))
+    }
+}
+
+impl<T: Real> Model<T> for Ganite<T> {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn moves(&self, phase: usize) -> Vec<Move> {
+        let range = match phase {
+            DISCRIMINATOR => self.judges[0].range(),
+            GENERATOR => self.generator.range(),
+            SECOND_DISCRIMINATOR => self.judges[1].range(),
+            _ => self.inference.range(),
+        };
+        self.layout.moves(&range)
+    }
+
+    fn begin(&mut self, sample: &Sample<T>, batch: &Batch) -> Result<()> {
+        sample.table.gather_wide(&batch.rows, 2, &mut self.wide);
+        self.key = batch.key;
+        let n = batch.rows.len() as f64;
+        self.t.clear();
+        self.y.clear();
+        self.coefficients.clear();
+        for (place, &i) in batch.rows.iter().enumerate() {
+            let arm = usize::from(place >= batch.n0);
+            self.t.push(arm as u8);
+            self.y.push(sample.y[i]);
+            self.coefficients.push(sample.weight[i] * T::from_f64(batch.share[arm] / n));
+        }
+        Ok(())
+    }
+
+    fn loss(
+        &mut self,
+        phase: usize,
+        _sample: &Sample<T>,
+        at: (&[T], &mut [T]),
+        parallelism: Parallelism,
+    ) -> Result<f64> {
+        match phase {
+            DISCRIMINATOR => self.discriminator_loss(at, parallelism),
+            GENERATOR => self.generator_loss(at, parallelism),
+            SECOND_DISCRIMINATOR => self.second_discriminator_loss(at, parallelism),
+            _ => self.inference_loss(at, parallelism),
+        }
+        .map_err(failed)
+    }
+
+    fn validate(
+        &mut self,
+        stage: usize,
+        sample: &Sample<T>,
+        rows: &[usize],
+        params: &[T],
+        parallelism: Parallelism,
+    ) -> Result<Scores> {
+        // The generator is shown the observed outcome, so no held-out loss of its own says anything: its stage runs its length.
+        let objective = if stage == 0 { 0.0 } else { self.score(sample, rows, params, parallelism).map_err(failed)? };
+        let values = [("valid_factual".to_owned(), objective)].into_iter().collect();
+        Ok(Scores { objective, values })
+    }
+}

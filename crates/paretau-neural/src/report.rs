@@ -1,0 +1,188 @@
+//! What a fit has to say about itself.
+
+use paretau_core::{Design, Diagnostics, Result};
+use paretau_kernels::ess::ess;
+use paretau_kernels::psis::{Psis, TailRule, khat_threshold};
+
+use crate::config::{NetConfig, Network};
+use crate::member::Member;
+use crate::roles::roles;
+use crate::settings::Choice;
+use crate::splits::Parts;
+
+/// Rows that the diagnostics of the weights look at.
+const MANY: usize = 20_000;
+
+/// Warnings, numbers, history and roles of a fit.
+pub(crate) fn report(
+    config: &NetConfig,
+    design: &Design,
+    members: &[Member],
+    parts: &[Parts],
+    (choice, notes): (Choice, &[(String, f64)]),
+) -> Result<Diagnostics> {
+    let mut out = Diagnostics::default();
+    out.note("members", members.len() as f64);
+    out.note("dropout", choice.dropout);
+    out.note("l2", choice.l2);
+    out.note("gamma", choice.gamma);
+    notes.iter().for_each(|(name, value)| out.note(name, *value));
+    training(&mut out, members);
+    weights(&mut out, design, members, &parts[0])?;
+    data(&mut out, config, design, members, parts);
+    if config.network == Network::Disentangled {
+        out.roles = roles(design, members)?;
+    }
+    Ok(out)
+}
+
+fn training(out: &mut Diagnostics, members: &[Member]) {
+    let count = members.len() as f64;
+    let total = |name: &str| members.iter().filter_map(|m| m.trained.totals.get(name)).sum::<f64>();
+    let mean = |f: &dyn Fn(&Member) -> f64| members.iter().map(f).sum::<f64>() / count;
+    out.note("steps", mean(&|m| m.trained.steps as f64));
+    out.note("valid_objective", mean(&|m| m.trained.score));
+    for name in ["valid_factual", "valid_cross_entropy"] {
+        let values: Vec<f64> = members.iter().filter_map(|m| m.trained.values.get(name).copied()).collect();
+        if values.len() == members.len() {
+            out.note(name, values.iter().sum::<f64>() / count);
+        }
+    }
+    for member in members {
+        out.history.extend(member.trained.history.iter().cloned());
+    }
+    let (halvings, skipped) = (mean(&|m| f64::from(m.trained.halvings)), mean(&|m| m.trained.skipped as f64));
+    out.note("divergences", halvings * count);
+    out.note("steps_skipped", skipped * count);
+    if halvings > 0.0 {
+        out.warn(
+            "training-diverged",
+            format!(
+                "training diverged {:.0} times; it stepped back and halved the learning rate. A normalised weighting or a lower \
+                 rate is calmer.",
+                halvings * count
+            ),
+        );
+    }
+    let (fits, left) = (total("tail_fits"), total("tail_fits_left"));
+    if fits > 0.0 {
+        out.note("tail_fits_left_share", left / fits);
+        out.note("tail_fits_equal_share", total("tail_fits_equal") / fits);
+        if left > 0.05 * fits {
+            out.warn(
+                "tail-fit-fell-back",
+                format!(
+                    "Pareto smoothing was left out in {:.0} % of the mini-batches because their tails could not be fitted; those \
+                     batches used the weights as they were. A larger batch or the scale-free units help.",
+                    100.0 * left / fits
+                ),
+            );
+        }
+    }
+    let largest = members.iter().filter_map(|m| m.trained.totals.get("weight_max")).fold(0.0, |a: f64, b| a.max(*b));
+    if largest > 0.0 {
+        out.note("weight_max", largest);
+    }
+}
+
+/// Tail and effective size of the balancing weights over all rows, arm by arm.
+fn weights(out: &mut Diagnostics, design: &Design, members: &[Member], parts: &Parts) -> Result<()> {
+    let n = design.n_rows();
+    let step = n.div_ceil(MANY).max(1);
+    let rows: Vec<usize> = (0..n).step_by(step).collect();
+    let e: Vec<f64> = match design.propensity() {
+        Some(known) => rows.iter().map(|&i| known[i]).collect(),
+        None => {
+            let first = &members[0].predictor;
+            if !first.info.tells_e && first.info.first_step.is_none() {
+                return Ok(());
+            }
+            let mut work = first.work(512);
+            let mut e = Vec::with_capacity(rows.len());
+            for part in rows.chunks(512) {
+                e.extend(first.answer(design.x(), part, &mut work)?.e);
+            }
+            e
+        }
+    };
+    if e.len() != rows.len() {
+        return Ok(());
+    }
+    let treated = parts.train.iter().filter(|&&i| design.t()[i] == 1).count() as f64;
+    let odds = treated / (parts.train.len() as f64 - treated);
+    let mut extreme = 0;
+    let mut psis = Psis::default();
+    for arm in 0..2_u8 {
+        let picked: Vec<usize> = (0..rows.len()).filter(|&k| design.t()[rows[k]] == arm).collect();
+        let w: Vec<f64> = picked
+            .iter()
+            .map(|&k| {
+                let (own, ratio) = if arm == 1 { (e[k], odds) } else { (1.0 - e[k], 1.0 / odds) };
+                1.0 + ratio * (1.0 - own) / own.max(1e-12)
+            })
+            .collect();
+        extreme += picked.iter().filter(|&&k| !(0.01..=0.99).contains(&e[k])).count();
+        if let Ok(size) = ess(&w) {
+            out.note(&format!("ess_share_{arm}"), size / w.len() as f64);
+        }
+        let logs: Vec<f64> = w.iter().map(|v| v.ln()).collect();
+        let mut smooth = vec![0.0; w.len()];
+        if let Ok(khat) = psis.smooth_unnormalised(&logs, 1.0, TailRule::Loo, &mut smooth) {
+            out.note(&format!("khat_{arm}"), khat);
+            if khat.is_finite() && khat > khat_threshold(w.len()) {
+                out.warn(
+                    "heavy-weights",
+                    format!(
+                        "the weights of arm {arm} have a heavy tail (k-hat {khat:.2}): few rows carry the comparison; look at the \
+                         overlap of the arms before trusting single effects"
+                    ),
+                );
+            }
+        }
+    }
+    let share = extreme as f64 / rows.len() as f64;
+    out.note("extreme_propensity_share", share);
+    if share > 0.05 {
+        out.warn(
+            "poor-overlap",
+            format!(
+                "{:.0} % of the rows have a propensity below 0.01 or above 0.99: their effects rest on the model's shape, not on \
+                 comparable rows",
+                100.0 * share
+            ),
+        );
+    }
+    Ok(())
+}
+
+fn data(out: &mut Diagnostics, config: &NetConfig, design: &Design, members: &[Member], parts: &[Parts]) {
+    let constant = members[0].predictor.scaler.n_constant();
+    if constant > 0 {
+        out.note("constant_columns", constant as f64);
+        out.warn(
+            "constant-columns",
+            format!("{constant} feature columns do not vary in the training rows and are not used"),
+        );
+    }
+    for arm in 0..2_u8 {
+        let count = design.t().iter().filter(|&&t| t == arm).count();
+        if count < 30 {
+            out.warn(
+                "few-rows-in-arm",
+                format!("arm {arm} has only {count} rows: effects are little more than guesses"),
+            );
+        }
+    }
+    if parts.iter().any(|p| p.valid.is_empty()) {
+        out.warn(
+            "no-validation-rows",
+            "no rows were held out for validation: training stopped by the training rows, which invites overfitting",
+        );
+    }
+    if !config.activation.is_smooth() && config.network != Network::Shared {
+        out.warn(
+            "kinked-activation",
+            "a leaky ReLU in the propensity net makes the weights' distribution jump, which Pareto smoothing assumes it does not",
+        );
+    }
+}
