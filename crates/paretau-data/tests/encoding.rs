@@ -137,6 +137,7 @@ fn an_encoder_comes_back_from_json() {
         let encoder = fit(&table, policy);
         let back: Encoder = serde_json::from_str(&serde_json::to_string(&encoder).unwrap()).unwrap();
         assert_eq!(encoder, back);
+        assert_eq!(encoder.transform(&table).unwrap().1, back.transform(&table).unwrap().1);
         assert_eq!(back.fields()[2].kind, Kind::Date);
     }
 }
@@ -246,6 +247,27 @@ fn treatments_have_many_spellings() {
         };
         assert_eq!(assign(table.unwrap(), &spec).unwrap().t, want, "{cells:?}");
     }
+}
+
+#[test]
+fn medians_come_back_to_the_last_bit() {
+    let mut rng = paretau_core::Seed(5).rng();
+    for _ in 0..500 {
+        let values = [rng.normal() * 1e5, NAN, rng.normal(), rng.uniform() * 1e-7];
+        let table = Table::new(vec![number("a", &values)]).unwrap();
+        let encoder = fit(&table, EncoderPolicy::default());
+        let back: Encoder = serde_json::from_str(&serde_json::to_string(&encoder).unwrap()).unwrap();
+        assert_eq!(rows(&encoder.transform(&table).unwrap().0), rows(&back.transform(&table).unwrap().0));
+    }
+}
+
+#[test]
+fn a_sparse_file_cannot_ask_for_more_memory_than_there_is() {
+    let n = 2_000_000_usize;
+    let csr = Csr::new(n, 3_000, (0..=n).collect(), vec![0; n], vec![1.0; n]).unwrap();
+    let table = Table::default().with_sparse(SparseBlock::numbered(csr)).unwrap();
+    let encoder = fit(&table, EncoderPolicy::default());
+    assert!(encoder.transform(&table).unwrap_err().to_string().contains("sparse features"));
 }
 
 #[test]
