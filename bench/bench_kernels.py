@@ -1,8 +1,8 @@
 """Kernels beside their peers in one process, with the same number of threads: prints a Markdown table with ratios.
 
 Times on a shared machine wander, so each pair is measured in turn, several times, and the ratio of the medians is the
-result. Memory is the peak above what was in use before the call, as the operating system counts it for a process that
-does nothing else; torch's allocator is measured the same way as ours.
+result. Memory is the peak above what was in use before the call, as the operating system counts it for a fresh process;
+ours and the peer's are measured in the same way (Linux only).
 """
 
 from __future__ import annotations
@@ -107,35 +107,45 @@ def mmd_beside_torch(n: int, k: int, threads: int) -> None:
     """RBF-MMD² with gradient against PyTorch eager, time and memory."""
     import torch
 
-    a, b, sigma = mmd_points(n, k)
-    ta = torch.tensor(a, requires_grad=True)
-    tb = torch.tensor(b, requires_grad=True)
+    rows = []
+    for precision in ("float32", "float64"):
+        a, b, sigma = mmd_points(n, k, precision)
+        ta = torch.tensor(a, requires_grad=True)
+        tb = torch.tensor(b, requires_grad=True)
 
-    def theirs() -> float:
-        ta.grad = tb.grad = None
-        value = torch_mmd(ta, tb, sigma)
-        value.backward()
-        return float(value)
+        def theirs() -> float:
+            ta.grad = tb.grad = None
+            value = torch_mmd(ta, tb, sigma)
+            value.backward()
+            return float(value.detach())
 
-    def ours() -> float:
-        return kernels.mmd_rbf_grad(a, b, sigma)[0]
+        def ours() -> float:
+            return kernels.mmd_rbf_grad(a, b, sigma)[0]
 
-    difference = abs(ours() - theirs())
-    mine, peer = interleaved(ours, theirs, ROUNDS)
-    memory = {who: peak_memory(who, n, k, threads) for who in ("paretau", "torch")}
-    rows = [
-        ["milliseconds", milliseconds(mine), milliseconds(peer), f"{peer / mine:.1f}x"],
-        ["peak memory, MB", f"{memory['paretau']:.0f}", f"{memory['torch']:.0f}", f"1/{memory['torch'] / memory['paretau']:.0f}"],
-    ]
-    title = f"RBF-MMD² with gradient, B={n} rows in both arms together, k={k}, double precision"
-    table(title, ["", "paretau", "PyTorch eager", "ratio"], rows)
-    print(f"\nDifference of the values: {difference:.1e}")
+        difference = abs(ours() - theirs())
+        mine, peer = interleaved(ours, theirs, ROUNDS)
+        memory = [peak_memory(who, n, k, precision, threads) for who in ("paretau", "torch")]
+        rows.append(
+            [
+                precision,
+                milliseconds(mine),
+                milliseconds(peer),
+                f"{peer / mine:.1f}x",
+                *(f"{m:.0f}" for m in memory),
+                f"1/{memory[1] / max(memory[0], 1e-3):.0f}",
+                f"{difference:.1e}",
+            ]
+        )
+    title = f"RBF-MMD² with gradient, B={n} rows in both arms together, k={k}"
+    header = ["precision", "paretau ms", "PyTorch ms", "ratio", "paretau MB", "PyTorch MB", "memory ratio", "difference"]
+    table(title, header, rows)
 
 
-def mmd_points(n: int, k: int) -> tuple[np.ndarray, np.ndarray, float]:
+def mmd_points(n: int, k: int, precision: str) -> tuple[np.ndarray, np.ndarray, float]:
     """Two arms of n/2 rows each and a bandwidth of the size of their distances."""
     rng = np.random.default_rng(2)
-    return rng.normal(size=(n // 2, k)), rng.normal(size=(n - n // 2, k)) + 0.1, float(np.sqrt(2.0 * k))
+    a, b = rng.normal(size=(n // 2, k)), rng.normal(size=(n - n // 2, k)) + 0.1
+    return a.astype(precision), b.astype(precision), float(np.sqrt(2.0 * k))
 
 
 def torch_mmd(a, b, sigma: float):  # noqa: ANN001, ANN201 (torch is imported by the caller)
@@ -148,30 +158,43 @@ def torch_mmd(a, b, sigma: float):  # noqa: ANN001, ANN201 (torch is imported by
     return kernel_mean(a, a) + kernel_mean(b, b) - 2.0 * kernel_mean(a, b)
 
 
-def peak_memory(who: str, n: int, k: int, threads: int) -> float:
+def peak_memory(who: str, n: int, k: int, precision: str, threads: int) -> float:
     """Megabytes that one call adds to a fresh process at its peak."""
-    words = [sys.executable, __file__, "--memory-of", who, "--rows", str(n), "--columns", str(k), "--threads", str(threads)]
+    words = [sys.executable, __file__, "--memory-of", who, "--rows", str(n), "--columns", str(k)]
+    words += ["--precision", precision, "--threads", str(threads)]
     return float(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
 
 
-def added_memory(who: str, n: int, k: int) -> float:
-    """What `peak_memory` asks the fresh process: the peak of one call after a small one has loaded everything."""
-    import resource
+def added_memory(who: str, n: int, k: int, precision: str) -> float:
+    """What `peak_memory` asks the fresh process: the peak of one call above what was held before it."""
 
-    def call(rows: int) -> None:
-        a, b, sigma = mmd_points(rows, k)
+    def prepare(rows: int) -> Callable[[], object]:
+        a, b, sigma = mmd_points(rows, k, precision)
         if who == "paretau":
-            kernels.mmd_rbf_grad(a, b, sigma)
-        else:
-            import torch
+            return lambda: kernels.mmd_rbf_grad(a, b, sigma)
+        import torch
 
-            ta, tb = torch.tensor(a, requires_grad=True), torch.tensor(b, requires_grad=True)
-            torch_mmd(ta, tb, sigma).backward()
+        ta, tb = torch.tensor(a, requires_grad=True), torch.tensor(b, requires_grad=True)
+        return lambda: torch_mmd(ta, tb, sigma).backward()
 
-    call(64)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    call(n)
-    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024.0
+    prepare(64)()  # loads everything that is loaded once
+    call = prepare(n)
+    reset_peak()
+    before = memory_kb("VmRSS")
+    call()
+    return (memory_kb("VmHWM") - before) / 1024.0
+
+
+def reset_peak() -> None:
+    """Forgets the process's peak so far; Linux only, as is `memory_kb`."""
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+
+
+def memory_kb(field: str) -> float:
+    """A figure of the process's memory in kilobytes."""
+    with open("/proc/self/status") as file:
+        return next(float(line.split()[1]) for line in file if line.startswith(field))
 
 
 def main() -> None:
@@ -181,6 +204,7 @@ def main() -> None:
     parser.add_argument("--largest", type=int, default=10_000_000)
     parser.add_argument("--rows", type=int, default=5_000)
     parser.add_argument("--columns", type=int, default=100)
+    parser.add_argument("--precision", choices=("float32", "float64"), default="float64")
     parser.add_argument("--memory-of", choices=("paretau", "torch"))
     options = parser.parse_args()
     os.environ["RAYON_NUM_THREADS"] = str(options.threads)
@@ -189,7 +213,7 @@ def main() -> None:
 
         torch.set_num_threads(options.threads)
     if options.memory_of:
-        print(added_memory(options.memory_of, options.rows, options.columns))
+        print(added_memory(options.memory_of, options.rows, options.columns, options.precision))
         return
     print(f"{options.threads} threads, medians of {ROUNDS} alternating runs")
     soft_rank_beside_torchsort()

@@ -8,7 +8,14 @@ import pytest
 from paretau import _estimators
 
 #: Budgets for tests: whoever has one of these parameters runs with less than its default.
-SMALL = {"members": 1, "n_trees": 50, "max_steps": 60, "epochs": 3, "max_epochs": 3}
+SMALL = {
+    "members": 1,
+    "n_estimators": 40,
+    "max_steps": 60,
+    "encoder": (16,),
+    "heads": (16,),
+    "propensity": (16,),
+}
 
 CLASSES = [getattr(_estimators, name) for name in _estimators.__all__]
 

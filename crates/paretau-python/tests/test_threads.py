@@ -50,8 +50,8 @@ def test_other_threads_run_during_a_fit(large):
 def slow_estimator():
     """An estimator whose fit lasts many seconds and asks about interruption, if the registry has one."""
     for cls in CLASSES:
-        if "n_trees" in cls._get_param_names():
-            return cls(n_trees=20_000)
+        if "n_estimators" in cls._get_param_names():
+            return cls(n_estimators=20_000)
     return None
 
 
