@@ -89,7 +89,7 @@ fn megabytes(state: &State) -> f64 {
             Tensor::F64(..) => 8,
             Tensor::F32(..) | Tensor::U32(..) => 4,
             Tensor::U16(..) => 2,
-            _ => 1,
+            Tensor::U8(..) => 1,
         }
     };
     state.tensors.values().map(bytes).sum::<usize>() as f64 / 1e6
