@@ -159,7 +159,8 @@ pub static DPSW_RAW: ConfigEntry<NetConfig> =
         disentangled(WeightingName::Pareto)
     });
 
-pub(crate) static DPSW_DR: ConfigEntry<NetConfig> = entry(
+/// The entry of `dpsw-dr`.
+pub static DPSW_DR: ConfigEntry<NetConfig> = entry(
     "dpsw-dr",
     (&["DPSW DR"], "DPSW"),
     ("dpsw-norm with a doubly robust second stage on Pareto-smoothed pseudo-outcomes", DPSW),
