@@ -9,7 +9,21 @@ from typing import Any, ClassVar
 from ._estimator import Estimator
 
 __all__ = [
+    "CFR",
+    "CausalForest",
+    "CausalForestDML",
+    "DPSW",
+    "DRCFR",
+    "DRLearner",
+    "DragonNet",
+    "GANITE",
     "LinearEffect",
+    "PSW",
+    "RLearner",
+    "SLearner",
+    "TARNet",
+    "TLearner",
+    "XLearner",
 ]
 
 
@@ -62,6 +76,2006 @@ class LinearEffect(Estimator):
         self.arms = arms
         self.penalty = penalty
         self.folds = folds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class SLearner(Estimator):
+    """One outcome model with the treatment as a column.
+
+    Parameters
+    ----------
+    base : str, default "forest"
+        Base learner of the outcome models, by name (forest, ridge, …). Takes a word.
+    base_params : str, default ""
+        Parameters of `base`, as `key=value` pairs with commas between. Takes a word.
+    random_state : int, numpy generator or None, default 0
+        Source of all randomness; the same number gives the same bits, whatever the number of threads.
+    n_jobs : int or None, default None
+        Threads; None or -1 for all cores.
+    verbose : bool, default False
+        Whether to tell of progress on stderr.
+
+    References
+    ----------
+    Künzel, Sekhon, Bickel and Yu (2019)
+    """
+
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "s-learner": {},
+    }
+
+    def __init__(
+        self,
+        *,
+        base: str = "forest",
+        base_params: str = "",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.base = base
+        self.base_params = base_params
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class TLearner(Estimator):
+    """One outcome model an arm.
+
+    Parameters
+    ----------
+    base : str, default "forest"
+        Base learner of the outcome models, by name (forest, ridge, …). Takes a word.
+    base_params : str, default ""
+        Parameters of `base`, as `key=value` pairs with commas between. Takes a word.
+    random_state : int, numpy generator or None, default 0
+        Source of all randomness; the same number gives the same bits, whatever the number of threads.
+    n_jobs : int or None, default None
+        Threads; None or -1 for all cores.
+    verbose : bool, default False
+        Whether to tell of progress on stderr.
+
+    References
+    ----------
+    Künzel, Sekhon, Bickel and Yu (2019)
+    """
+
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "t-learner": {},
+    }
+
+    def __init__(
+        self,
+        *,
+        base: str = "forest",
+        base_params: str = "",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.base = base
+        self.base_params = base_params
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class XLearner(Estimator):
+    """Imputed effects learned in each arm and mixed by propensity; good with unbalanced arms.
+
+    Parameters
+    ----------
+    base : str, default "forest"
+        Base learner of the outcome models, by name (forest, ridge, …). Takes a word.
+    base_params : str, default ""
+        Parameters of `base`, as `key=value` pairs with commas between. Takes a word.
+    effect_base : str or None, default None
+        Base learner of the effect model; auto is `base`. Takes a word. None lets the data decide.
+    effect_params : str or None, default None
+        Parameters of `effect_base` as `key=value` pairs; auto is those of `base`, and in the r- and dr-learner honest
+        trees with larger leaves where the base has them. Takes a word. None lets the data decide.
+    propensity_base : str or None, default None
+        Base learner of the propensity (`ridge` is penalised logistic regression); auto takes the better held out of
+        `ridge` and `base`. Takes a word. None lets the data decide.
+    propensity_params : str, default ""
+        Parameters of `propensity_base` (of `ridge` when that is auto), as `key=value` pairs with commas between. Takes
+        a word.
+    random_state : int, numpy generator or None, default 0
+        Source of all randomness; the same number gives the same bits, whatever the number of threads.
+    n_jobs : int or None, default None
+        Threads; None or -1 for all cores.
+    verbose : bool, default False
+        Whether to tell of progress on stderr.
+
+    References
+    ----------
+    Künzel, Sekhon, Bickel and Yu (2019)
+    """
+
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "x-learner": {},
+    }
+
+    def __init__(
+        self,
+        *,
+        base: str = "forest",
+        base_params: str = "",
+        effect_base: str | None = None,
+        effect_params: str | None = None,
+        propensity_base: str | None = None,
+        propensity_params: str = "",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.base = base
+        self.base_params = base_params
+        self.effect_base = effect_base
+        self.effect_params = effect_params
+        self.propensity_base = propensity_base
+        self.propensity_params = propensity_params
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class RLearner(Estimator):
+    """Regression of outcome residuals on treatment residuals.
+
+    Parameters
+    ----------
+    base : str, default "forest"
+        Base learner of the outcome models, by name (forest, ridge, …). Takes a word.
+    base_params : str, default ""
+        Parameters of `base`, as `key=value` pairs with commas between. Takes a word.
+    effect_base : str or None, default None
+        Base learner of the effect model; auto is `base`. Takes a word. None lets the data decide.
+    effect_params : str or None, default None
+        Parameters of `effect_base` as `key=value` pairs; auto is those of `base`, and in the r- and dr-learner honest
+        trees with larger leaves where the base has them. Takes a word. None lets the data decide.
+    propensity_base : str or None, default None
+        Base learner of the propensity (`ridge` is penalised logistic regression); auto takes the better held out of
+        `ridge` and `base`. Takes a word. None lets the data decide.
+    propensity_params : str, default ""
+        Parameters of `propensity_base` (of `ridge` when that is auto), as `key=value` pairs with commas between. Takes
+        a word.
+    cross_fit : str, default "oob"
+        Held-out nuisance predictions: `oob` takes the base's out-of-bag ones where it has any, `folds` never does.
+        Takes one of oob, folds.
+    folds : int, default 5
+        Folds of cross-fitting; fewer are used when an arm is small. Takes a whole number from 2 to 50.
+    trim : float, default 0.1
+        Rows with a propensity below this, or above one minus this, take no part in learning the effect: they tell next
+        to nothing of it, with a lot of noise. Takes a number from 0 to 0.49.
+    random_state : int, numpy generator or None, default 0
+        Source of all randomness; the same number gives the same bits, whatever the number of threads.
+    n_jobs : int or None, default None
+        Threads; None or -1 for all cores.
+    verbose : bool, default False
+        Whether to tell of progress on stderr.
+
+    References
+    ----------
+    Nie and Wager (2021)
+    """
+
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "r-learner": {},
+    }
+
+    def __init__(
+        self,
+        *,
+        base: str = "forest",
+        base_params: str = "",
+        effect_base: str | None = None,
+        effect_params: str | None = None,
+        propensity_base: str | None = None,
+        propensity_params: str = "",
+        cross_fit: str = "oob",
+        folds: int = 5,
+        trim: float = 0.1,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.base = base
+        self.base_params = base_params
+        self.effect_base = effect_base
+        self.effect_params = effect_params
+        self.propensity_base = propensity_base
+        self.propensity_params = propensity_params
+        self.cross_fit = cross_fit
+        self.folds = folds
+        self.trim = trim
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class DRLearner(Estimator):
+    """Regression of doubly robust scores with Pareto-smoothed inverse weights.
+
+    Parameters
+    ----------
+    base : str, default "forest"
+        Base learner of the outcome models, by name (forest, ridge, …). Takes a word.
+    base_params : str, default ""
+        Parameters of `base`, as `key=value` pairs with commas between. Takes a word.
+    effect_base : str or None, default None
+        Base learner of the effect model; auto is `base`. Takes a word. None lets the data decide.
+    effect_params : str or None, default None
+        Parameters of `effect_base` as `key=value` pairs; auto is those of `base`, and in the r- and dr-learner honest
+        trees with larger leaves where the base has them. Takes a word. None lets the data decide.
+    propensity_base : str or None, default None
+        Base learner of the propensity (`ridge` is penalised logistic regression); auto takes the better held out of
+        `ridge` and `base`. Takes a word. None lets the data decide.
+    propensity_params : str, default ""
+        Parameters of `propensity_base` (of `ridge` when that is auto), as `key=value` pairs with commas between. Takes
+        a word.
+    cross_fit : str, default "oob"
+        Held-out nuisance predictions: `oob` takes the base's out-of-bag ones where it has any, `folds` never does.
+        Takes one of oob, folds.
+    folds : int, default 5
+        Folds of cross-fitting; fewer are used when an arm is small. Takes a whole number from 2 to 50.
+    overlap : str, default "pareto"
+        Inverse weights of poor overlap: `pareto` smooths each arm's tail, `clip` bounds the propensity, `trim` leaves
+        rows out. Takes one of clip, trim, pareto.
+    clip : float, default 0.01
+        Lowest propensity (and one minus the highest) of clipping and trimming, and where no tail can be fitted. Takes a
+        number from 0.000000001 to 0.49.
+    random_state : int, numpy generator or None, default 0
+        Source of all randomness; the same number gives the same bits, whatever the number of threads.
+    n_jobs : int or None, default None
+        Threads; None or -1 for all cores.
+    verbose : bool, default False
+        Whether to tell of progress on stderr.
+
+    References
+    ----------
+    Kennedy (2023)
+    """
+
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "dr-learner": {},
+    }
+
+    def __init__(
+        self,
+        *,
+        base: str = "forest",
+        base_params: str = "",
+        effect_base: str | None = None,
+        effect_params: str | None = None,
+        propensity_base: str | None = None,
+        propensity_params: str = "",
+        cross_fit: str = "oob",
+        folds: int = 5,
+        overlap: str = "pareto",
+        clip: float = 0.01,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.base = base
+        self.base_params = base_params
+        self.effect_base = effect_base
+        self.effect_params = effect_params
+        self.propensity_base = propensity_base
+        self.propensity_params = propensity_params
+        self.cross_fit = cross_fit
+        self.folds = folds
+        self.overlap = overlap
+        self.clip = clip
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class CausalForest(Estimator):
+    """Honest causal forest with local centering and little-bags standard errors.
+
+    Parameters
+    ----------
+    n_estimators : int, default 2000
+        Number of trees; intervals need many. Takes a whole number from 1 to 10000000.
+    n_nuisance : int or None, default None
+        Trees of each centering forest; auto is a quarter of the trees, at least 50. Takes a whole number from 1 to
+        10000000. None lets the data decide.
+    max_samples : float, default 0.5
+        Share of the rows a tree sees, drawn without replacement; at most 0.5 with bags. Takes a number from 0.01 to 1.
+    max_features : int or None, default None
+        Columns tried at a node, on average; auto is the square root of their number plus 20. Takes a whole number from
+        1 to 10000000. None lets the data decide.
+    min_node_size : int, default 5
+        Least rows with little and with much treatment on each side of a split. Takes a whole number from 1 to 10000000.
+    honest : bool, default True
+        Some of a tree's rows choose the splits, the others fill the leaves. Takes true or false.
+    honest_share : float, default 0.5
+        Share of a tree's rows that choose the splits. Takes a number from 0.1 to 0.9.
+    alpha : float, default 0.05
+        Least share of the parent's treatment variation on each side of a split. Takes a number from 0 to 0.25.
+    imbalance_penalty : float, default 0.0
+        Penalty on uneven splits. Takes a number of at least 0.
+    stabilize_splits : bool, default True
+        Split rules count treatment variation rather than rows. Takes true or false.
+    subforest_size : int, default 2
+        Trees a little bag; 1 gives no standard errors. Takes a whole number from 1 to 64.
+    max_bins : int, default 256
+        Bins a column, one of them for missing values. Takes a whole number from 8 to 256.
+    exact : bool, default False
+        Give every distinct value its own bin; slow, for checking. Takes true or false.
+    random_state : int, numpy generator or None, default 0
+        Source of all randomness; the same number gives the same bits, whatever the number of threads.
+    n_jobs : int or None, default None
+        Threads; None or -1 for all cores.
+    verbose : bool, default False
+        Whether to tell of progress on stderr.
+
+    References
+    ----------
+    Athey, Tibshirani and Wager 2019, Generalized random forests, Annals of Statistics 47(2)
+    """
+
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "causal-forest": {},
+    }
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 2000,
+        n_nuisance: int | None = None,
+        max_samples: float = 0.5,
+        max_features: int | None = None,
+        min_node_size: int = 5,
+        honest: bool = True,
+        honest_share: float = 0.5,
+        alpha: float = 0.05,
+        imbalance_penalty: float = 0.0,
+        stabilize_splits: bool = True,
+        subforest_size: int = 2,
+        max_bins: int = 256,
+        exact: bool = False,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.n_nuisance = n_nuisance
+        self.max_samples = max_samples
+        self.max_features = max_features
+        self.min_node_size = min_node_size
+        self.honest = honest
+        self.honest_share = honest_share
+        self.alpha = alpha
+        self.imbalance_penalty = imbalance_penalty
+        self.stabilize_splits = stabilize_splits
+        self.subforest_size = subforest_size
+        self.max_bins = max_bins
+        self.exact = exact
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class CausalForestDML(Estimator):
+    """Causal forest on cross-fitted residuals, effects fitted anew in every child.
+
+    Parameters
+    ----------
+    n_estimators : int, default 500
+        Number of trees, a multiple of subforest_size. Takes a whole number from 1 to 10000000.
+    model_y : str, default "forest"
+        Base learner of the outcome. Takes a word.
+    model_t : str, default "forest"
+        Base learner of the treatment. Takes a word.
+    cv : int, default 2
+        Folds of the cross-fitting. Takes a whole number from 2 to 50.
+    criterion : str, default "mse"
+        Judge a split by the squared error with effects fitted anew, or by gradient labels. Takes one of mse, het.
+    max_samples : float, default 0.45
+        Share of the rows a tree sees, drawn from its bag's half-sample. Takes a number from 0.01 to 0.5.
+    max_features : int or None, default None
+        Columns tried at a node; auto is all. Takes a whole number from 1 to 10000000. None lets the data decide.
+    min_samples_split : int, default 10
+        Smaller nodes are not split. Takes a whole number from 1 to 10000000.
+    min_samples_leaf : int, default 5
+        Least growing rows, and least honest rows, on each side of a split. Takes a whole number from 1 to 10000000.
+    min_balancedness_tol : float, default 0.45
+        How much less than half of a node's rows a side may hold. Takes a number from 0 to 0.5.
+    max_depth : int or None, default None
+        Deepest level; auto is no limit. Takes a whole number from 1 to 10000000. None lets the data decide.
+    honest : bool, default True
+        Half of a tree's rows choose the splits, the other half fill the leaves. Takes true or false.
+    subforest_size : int, default 4
+        Trees a little bag. Takes a whole number from 2 to 64.
+    max_bins : int, default 256
+        Bins a column, one of them for missing values. Takes a whole number from 8 to 256.
+    exact : bool, default False
+        Give every distinct value its own bin; slow, for checking. Takes true or false.
+    random_state : int, numpy generator or None, default 0
+        Source of all randomness; the same number gives the same bits, whatever the number of threads.
+    n_jobs : int or None, default None
+        Threads; None or -1 for all cores.
+    verbose : bool, default False
+        Whether to tell of progress on stderr.
+
+    References
+    ----------
+    Oprescu, Syrgkanis and Wu 2019, Orthogonal random forest, ICML; as in EconML's CausalForestDML
+    """
+
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "causal-forest-dml": {},
+    }
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 500,
+        model_y: str = "forest",
+        model_t: str = "forest",
+        cv: int = 2,
+        criterion: str = "mse",
+        max_samples: float = 0.45,
+        max_features: int | None = None,
+        min_samples_split: int = 10,
+        min_samples_leaf: int = 5,
+        min_balancedness_tol: float = 0.45,
+        max_depth: int | None = None,
+        honest: bool = True,
+        subforest_size: int = 4,
+        max_bins: int = 256,
+        exact: bool = False,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.model_y = model_y
+        self.model_t = model_t
+        self.cv = cv
+        self.criterion = criterion
+        self.max_samples = max_samples
+        self.max_features = max_features
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_balancedness_tol = min_balancedness_tol
+        self.max_depth = max_depth
+        self.honest = honest
+        self.subforest_size = subforest_size
+        self.max_bins = max_bins
+        self.exact = exact
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class TARNet(Estimator):
+    """One shared representation, one outcome head an arm.
+
+    Parameters
+    ----------
+    network : str, default "shared"
+        Which nets there are: one encoder, one with a propensity unit, three encoders, a propensity trained first, or
+        GANITE. Takes one of shared, dragon, disentangled, two-step, ganite.
+    weighting : str, default "uniform"
+        How rows are weighted in the outcome loss. Takes one of uniform, inverse-share, ipw, norm, trunc, ignore,
+        pareto-hard, psis, pareto, pareto-norm.
+    settings : str, default "default"
+        Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
+        one of default, paper-news, paper-acic, paper-synthetic.
+    gamma : float or None, default 0.0
+        Tempering exponent of the weights: 1 is the paper's, 0 no weighting, auto chooses on validation rows. Takes a
+        number from 0 to 1. None lets the data decide.
+    balance : str, default "none"
+        Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
+        wasserstein.
+    balance_weight : float or None, default None
+        Strength of the balance penalty. Takes a number of at least 0. None lets the data decide.
+    balance_width : float or None, default None
+        Width of the rbf kernel, or entropic strength of wasserstein; auto takes it from the distances of each batch.
+        Takes a number of at least 0.000000000001. None lets the data decide.
+    encoder : list[int] or None, default None
+        Hidden units of each encoder, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the data
+        decide.
+    representation : int or None, default None
+        Units of each encoder's output. Takes a whole number from 1 to 4096. None lets the data decide.
+    propensity : list[int] or None, default None
+        Hidden units of the propensity net, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
+        data decide.
+    heads : list[int] or None, default None
+        Hidden units of each outcome head, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
+        data decide.
+    activation : str, default "elu"
+        Activation of hidden units; leaky-relu makes the weights' distribution jump and is warned about. Takes one of
+        elu, tanh, softplus, leaky-relu, linear.
+    dropout : float or None, default None
+        Share of hidden units dropped in training; auto chooses on validation rows. Takes a number from 0 to 0.9. None
+        lets the data decide.
+    l2 : float or None, default None
+        L2 strength on weights; auto chooses on validation rows. Takes a number of at least 0. None lets the data
+        decide.
+    rate : float or None, default None
+        Learning rate. Takes a number of at least 0.000000000001. None lets the data decide.
+    propensity_rate : float or None, default None
+        Learning rate of the propensity net. Takes a number of at least 0.000000000001. None lets the data decide.
+    batch : int or None, default None
+        Rows of a mini-batch. Takes a whole number from 2 to 1000000. None lets the data decide.
+    schedule : str or None, default None
+        Whether the propensity net steps on every mini-batch or in blocks of epochs. Takes one of each-step, blocks.
+        None lets the data decide.
+    block : int, default 100
+        Epochs of a block when schedule is blocks. Takes a whole number from 1 to 1000000.
+    max_steps : int or None, default None
+        Mini-batches at most. Takes a whole number from 1 to 100000000. None lets the data decide.
+    min_steps : int or None, default None
+        Mini-batches at least. Takes a whole number from 1 to 100000000. None lets the data decide.
+    patience : int or None, default None
+        Mini-batches without improvement on validation rows before stopping. Takes a whole number from 1 to 100000000.
+        None lets the data decide.
+    drops : int, default 2
+        Times that training goes on from its best parameters with a lower learning rate before it stops. Takes a whole
+        number from 0 to 10.
+    half_life : float, default 0.0
+        Steps in which the learning rate halves; 0 for never. Takes a number of at least 0.
+    clip : float, default 10.0
+        Longest gradient; 0 for any. Takes a number of at least 0.
+    optimiser : str, default "adam"
+        Optimiser. Takes one of adam, sgd.
+    loss : str or None, default None
+        Loss of a row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
+        logistic. None lets the data decide.
+    eps : float or None, default None
+        Strength of rank pooling in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the data
+        decide.
+    kappa : float or None, default None
+        Steepness of the tail's step in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the
+        data decide.
+    units : str or None, default None
+        Units of eps and kappa: scale-free, or of the weights themselves as in the paper. Takes one of scale-free, raw.
+        None lets the data decide.
+    per_arm : bool, default False
+        Fit one tail in each arm instead of one over both. Takes true or false.
+    truncate : float, default 0.1
+        Propensities below this or above one minus this are extreme (trunc, ignore). Takes a number from 0.000001 to
+        0.499.
+    joint : float, default 0.0
+        Strength of the cross-entropy inside the outcome loss (dragonnet). Takes a number of at least 0.
+    targeted : float, default 0.0
+        Strength of targeted regularisation (dragonnet). Takes a number of at least 0.
+    independence : float, default 0.0
+        Strength of an independence penalty (HSIC) between the encoders' outputs. Takes a number of at least 0.
+    alpha : float, default 1.0
+        How hard GANITE's generator plays against its discriminator. Takes a number of at least 0.
+    beta : float, default 1.0
+        How hard GANITE's inference net plays against its discriminator. Takes a number of at least 0.
+    members : int, default 5
+        Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
+    second_stage : str, default "none"
+        Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none. Takes a
+        word.
+    validation_fraction : float, default 0.2
+        Share of the rows held out to decide when to stop.
+    random_state : int, numpy generator or None, default 0
+        Source of all randomness; the same number gives the same bits, whatever the number of threads.
+    n_jobs : int or None, default None
+        Threads; None or -1 for all cores.
+    verbose : bool, default False
+        Whether to tell of progress on stderr.
+
+    References
+    ----------
+    Shalit, Johansson and Sontag, ICML 2017
+    """
+
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "tarnet": {},
+    }
+
+    def __init__(
+        self,
+        *,
+        network: str = "shared",
+        weighting: str = "uniform",
+        settings: str = "default",
+        gamma: float | None = 0.0,
+        balance: str = "none",
+        balance_weight: float | None = None,
+        balance_width: float | None = None,
+        encoder: Sequence[int] | None = None,
+        representation: int | None = None,
+        propensity: Sequence[int] | None = None,
+        heads: Sequence[int] | None = None,
+        activation: str = "elu",
+        dropout: float | None = None,
+        l2: float | None = None,
+        rate: float | None = None,
+        propensity_rate: float | None = None,
+        batch: int | None = None,
+        schedule: str | None = None,
+        block: int = 100,
+        max_steps: int | None = None,
+        min_steps: int | None = None,
+        patience: int | None = None,
+        drops: int = 2,
+        half_life: float = 0.0,
+        clip: float = 10.0,
+        optimiser: str = "adam",
+        loss: str | None = None,
+        eps: float | None = None,
+        kappa: float | None = None,
+        units: str | None = None,
+        per_arm: bool = False,
+        truncate: float = 0.1,
+        joint: float = 0.0,
+        targeted: float = 0.0,
+        independence: float = 0.0,
+        alpha: float = 1.0,
+        beta: float = 1.0,
+        members: int = 5,
+        second_stage: str = "none",
+        validation_fraction: float = 0.2,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.network = network
+        self.weighting = weighting
+        self.settings = settings
+        self.gamma = gamma
+        self.balance = balance
+        self.balance_weight = balance_weight
+        self.balance_width = balance_width
+        self.encoder = encoder
+        self.representation = representation
+        self.propensity = propensity
+        self.heads = heads
+        self.activation = activation
+        self.dropout = dropout
+        self.l2 = l2
+        self.rate = rate
+        self.propensity_rate = propensity_rate
+        self.batch = batch
+        self.schedule = schedule
+        self.block = block
+        self.max_steps = max_steps
+        self.min_steps = min_steps
+        self.patience = patience
+        self.drops = drops
+        self.half_life = half_life
+        self.clip = clip
+        self.optimiser = optimiser
+        self.loss = loss
+        self.eps = eps
+        self.kappa = kappa
+        self.units = units
+        self.per_arm = per_arm
+        self.truncate = truncate
+        self.joint = joint
+        self.targeted = targeted
+        self.independence = independence
+        self.alpha = alpha
+        self.beta = beta
+        self.members = members
+        self.second_stage = second_stage
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class CFR(Estimator):
+    """One shared representation, balanced between arms by maximum mean discrepancy.
+
+    Presets of this class, by registry name:
+
+    - ``cfr-mmd``: One shared representation, balanced between arms by maximum mean discrepancy (the defaults)
+    - ``cfr-wass``: One shared representation, balanced between arms by Wasserstein distance (``balance="wasserstein",
+      balance_weight=0.1``)
+
+    Parameters
+    ----------
+    network : str, default "shared"
+        Which nets there are: one encoder, one with a propensity unit, three encoders, a propensity trained first, or
+        GANITE. Takes one of shared, dragon, disentangled, two-step, ganite.
+    weighting : str, default "inverse-share"
+        How rows are weighted in the outcome loss. Takes one of uniform, inverse-share, ipw, norm, trunc, ignore,
+        pareto-hard, psis, pareto, pareto-norm.
+    settings : str, default "default"
+        Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
+        one of default, paper-news, paper-acic, paper-synthetic.
+    gamma : float or None, default 1.0
+        Tempering exponent of the weights: 1 is the paper's, 0 no weighting, auto chooses on validation rows. Takes a
+        number from 0 to 1. None lets the data decide.
+    balance : str, default "rbf"
+        Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
+        wasserstein.
+    balance_weight : float or None, default 1.0
+        Strength of the balance penalty. Takes a number of at least 0. None lets the data decide.
+    balance_width : float or None, default None
+        Width of the rbf kernel, or entropic strength of wasserstein; auto takes it from the distances of each batch.
+        Takes a number of at least 0.000000000001. None lets the data decide.
+    encoder : list[int] or None, default None
+        Hidden units of each encoder, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the data
+        decide.
+    representation : int or None, default None
+        Units of each encoder's output. Takes a whole number from 1 to 4096. None lets the data decide.
+    propensity : list[int] or None, default None
+        Hidden units of the propensity net, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
+        data decide.
+    heads : list[int] or None, default None
+        Hidden units of each outcome head, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
+        data decide.
+    activation : str, default "elu"
+        Activation of hidden units; leaky-relu makes the weights' distribution jump and is warned about. Takes one of
+        elu, tanh, softplus, leaky-relu, linear.
+    dropout : float or None, default None
+        Share of hidden units dropped in training; auto chooses on validation rows. Takes a number from 0 to 0.9. None
+        lets the data decide.
+    l2 : float or None, default None
+        L2 strength on weights; auto chooses on validation rows. Takes a number of at least 0. None lets the data
+        decide.
+    rate : float or None, default None
+        Learning rate. Takes a number of at least 0.000000000001. None lets the data decide.
+    propensity_rate : float or None, default None
+        Learning rate of the propensity net. Takes a number of at least 0.000000000001. None lets the data decide.
+    batch : int or None, default None
+        Rows of a mini-batch. Takes a whole number from 2 to 1000000. None lets the data decide.
+    schedule : str or None, default None
+        Whether the propensity net steps on every mini-batch or in blocks of epochs. Takes one of each-step, blocks.
+        None lets the data decide.
+    block : int, default 100
+        Epochs of a block when schedule is blocks. Takes a whole number from 1 to 1000000.
+    max_steps : int or None, default None
+        Mini-batches at most. Takes a whole number from 1 to 100000000. None lets the data decide.
+    min_steps : int or None, default None
+        Mini-batches at least. Takes a whole number from 1 to 100000000. None lets the data decide.
+    patience : int or None, default None
+        Mini-batches without improvement on validation rows before stopping. Takes a whole number from 1 to 100000000.
+        None lets the data decide.
+    drops : int, default 2
+        Times that training goes on from its best parameters with a lower learning rate before it stops. Takes a whole
+        number from 0 to 10.
+    half_life : float, default 0.0
+        Steps in which the learning rate halves; 0 for never. Takes a number of at least 0.
+    clip : float, default 10.0
+        Longest gradient; 0 for any. Takes a number of at least 0.
+    optimiser : str, default "adam"
+        Optimiser. Takes one of adam, sgd.
+    loss : str or None, default None
+        Loss of a row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
+        logistic. None lets the data decide.
+    eps : float or None, default None
+        Strength of rank pooling in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the data
+        decide.
+    kappa : float or None, default None
+        Steepness of the tail's step in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the
+        data decide.
+    units : str or None, default None
+        Units of eps and kappa: scale-free, or of the weights themselves as in the paper. Takes one of scale-free, raw.
+        None lets the data decide.
+    per_arm : bool, default False
+        Fit one tail in each arm instead of one over both. Takes true or false.
+    truncate : float, default 0.1
+        Propensities below this or above one minus this are extreme (trunc, ignore). Takes a number from 0.000001 to
+        0.499.
+    joint : float, default 0.0
+        Strength of the cross-entropy inside the outcome loss (dragonnet). Takes a number of at least 0.
+    targeted : float, default 0.0
+        Strength of targeted regularisation (dragonnet). Takes a number of at least 0.
+    independence : float, default 0.0
+        Strength of an independence penalty (HSIC) between the encoders' outputs. Takes a number of at least 0.
+    alpha : float, default 1.0
+        How hard GANITE's generator plays against its discriminator. Takes a number of at least 0.
+    beta : float, default 1.0
+        How hard GANITE's inference net plays against its discriminator. Takes a number of at least 0.
+    members : int, default 5
+        Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
+    second_stage : str, default "none"
+        Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none. Takes a
+        word.
+    validation_fraction : float, default 0.2
+        Share of the rows held out to decide when to stop.
+    random_state : int, numpy generator or None, default 0
+        Source of all randomness; the same number gives the same bits, whatever the number of threads.
+    n_jobs : int or None, default None
+        Threads; None or -1 for all cores.
+    verbose : bool, default False
+        Whether to tell of progress on stderr.
+
+    References
+    ----------
+    Shalit, Johansson and Sontag, ICML 2017
+    """
+
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "cfr-mmd": {},
+        "cfr-wass": {"balance": "wasserstein", "balance_weight": 0.1},
+    }
+
+    def __init__(
+        self,
+        *,
+        network: str = "shared",
+        weighting: str = "inverse-share",
+        settings: str = "default",
+        gamma: float | None = 1.0,
+        balance: str = "rbf",
+        balance_weight: float | None = 1.0,
+        balance_width: float | None = None,
+        encoder: Sequence[int] | None = None,
+        representation: int | None = None,
+        propensity: Sequence[int] | None = None,
+        heads: Sequence[int] | None = None,
+        activation: str = "elu",
+        dropout: float | None = None,
+        l2: float | None = None,
+        rate: float | None = None,
+        propensity_rate: float | None = None,
+        batch: int | None = None,
+        schedule: str | None = None,
+        block: int = 100,
+        max_steps: int | None = None,
+        min_steps: int | None = None,
+        patience: int | None = None,
+        drops: int = 2,
+        half_life: float = 0.0,
+        clip: float = 10.0,
+        optimiser: str = "adam",
+        loss: str | None = None,
+        eps: float | None = None,
+        kappa: float | None = None,
+        units: str | None = None,
+        per_arm: bool = False,
+        truncate: float = 0.1,
+        joint: float = 0.0,
+        targeted: float = 0.0,
+        independence: float = 0.0,
+        alpha: float = 1.0,
+        beta: float = 1.0,
+        members: int = 5,
+        second_stage: str = "none",
+        validation_fraction: float = 0.2,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.network = network
+        self.weighting = weighting
+        self.settings = settings
+        self.gamma = gamma
+        self.balance = balance
+        self.balance_weight = balance_weight
+        self.balance_width = balance_width
+        self.encoder = encoder
+        self.representation = representation
+        self.propensity = propensity
+        self.heads = heads
+        self.activation = activation
+        self.dropout = dropout
+        self.l2 = l2
+        self.rate = rate
+        self.propensity_rate = propensity_rate
+        self.batch = batch
+        self.schedule = schedule
+        self.block = block
+        self.max_steps = max_steps
+        self.min_steps = min_steps
+        self.patience = patience
+        self.drops = drops
+        self.half_life = half_life
+        self.clip = clip
+        self.optimiser = optimiser
+        self.loss = loss
+        self.eps = eps
+        self.kappa = kappa
+        self.units = units
+        self.per_arm = per_arm
+        self.truncate = truncate
+        self.joint = joint
+        self.targeted = targeted
+        self.independence = independence
+        self.alpha = alpha
+        self.beta = beta
+        self.members = members
+        self.second_stage = second_stage
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class DragonNet(Estimator):
+    """One shared representation that also predicts the treatment, with targeted regularisation.
+
+    Parameters
+    ----------
+    network : str, default "dragon"
+        Which nets there are: one encoder, one with a propensity unit, three encoders, a propensity trained first, or
+        GANITE. Takes one of shared, dragon, disentangled, two-step, ganite.
+    weighting : str, default "uniform"
+        How rows are weighted in the outcome loss. Takes one of uniform, inverse-share, ipw, norm, trunc, ignore,
+        pareto-hard, psis, pareto, pareto-norm.
+    settings : str, default "default"
+        Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
+        one of default, paper-news, paper-acic, paper-synthetic.
+    gamma : float or None, default 0.0
+        Tempering exponent of the weights: 1 is the paper's, 0 no weighting, auto chooses on validation rows. Takes a
+        number from 0 to 1. None lets the data decide.
+    balance : str, default "none"
+        Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
+        wasserstein.
+    balance_weight : float or None, default None
+        Strength of the balance penalty. Takes a number of at least 0. None lets the data decide.
+    balance_width : float or None, default None
+        Width of the rbf kernel, or entropic strength of wasserstein; auto takes it from the distances of each batch.
+        Takes a number of at least 0.000000000001. None lets the data decide.
+    encoder : list[int] or None, default None
+        Hidden units of each encoder, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the data
+        decide.
+    representation : int or None, default None
+        Units of each encoder's output. Takes a whole number from 1 to 4096. None lets the data decide.
+    propensity : list[int] or None, default None
+        Hidden units of the propensity net, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
+        data decide.
+    heads : list[int] or None, default None
+        Hidden units of each outcome head, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
+        data decide.
+    activation : str, default "elu"
+        Activation of hidden units; leaky-relu makes the weights' distribution jump and is warned about. Takes one of
+        elu, tanh, softplus, leaky-relu, linear.
+    dropout : float or None, default None
+        Share of hidden units dropped in training; auto chooses on validation rows. Takes a number from 0 to 0.9. None
+        lets the data decide.
+    l2 : float or None, default None
+        L2 strength on weights; auto chooses on validation rows. Takes a number of at least 0. None lets the data
+        decide.
+    rate : float or None, default None
+        Learning rate. Takes a number of at least 0.000000000001. None lets the data decide.
+    propensity_rate : float or None, default None
+        Learning rate of the propensity net. Takes a number of at least 0.000000000001. None lets the data decide.
+    batch : int or None, default None
+        Rows of a mini-batch. Takes a whole number from 2 to 1000000. None lets the data decide.
+    schedule : str or None, default None
+        Whether the propensity net steps on every mini-batch or in blocks of epochs. Takes one of each-step, blocks.
+        None lets the data decide.
+    block : int, default 100
+        Epochs of a block when schedule is blocks. Takes a whole number from 1 to 1000000.
+    max_steps : int or None, default None
+        Mini-batches at most. Takes a whole number from 1 to 100000000. None lets the data decide.
+    min_steps : int or None, default None
+        Mini-batches at least. Takes a whole number from 1 to 100000000. None lets the data decide.
+    patience : int or None, default None
+        Mini-batches without improvement on validation rows before stopping. Takes a whole number from 1 to 100000000.
+        None lets the data decide.
+    drops : int, default 2
+        Times that training goes on from its best parameters with a lower learning rate before it stops. Takes a whole
+        number from 0 to 10.
+    half_life : float, default 0.0
+        Steps in which the learning rate halves; 0 for never. Takes a number of at least 0.
+    clip : float, default 10.0
+        Longest gradient; 0 for any. Takes a number of at least 0.
+    optimiser : str, default "adam"
+        Optimiser. Takes one of adam, sgd.
+    loss : str or None, default None
+        Loss of a row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
+        logistic. None lets the data decide.
+    eps : float or None, default None
+        Strength of rank pooling in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the data
+        decide.
+    kappa : float or None, default None
+        Steepness of the tail's step in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the
+        data decide.
+    units : str or None, default None
+        Units of eps and kappa: scale-free, or of the weights themselves as in the paper. Takes one of scale-free, raw.
+        None lets the data decide.
+    per_arm : bool, default False
+        Fit one tail in each arm instead of one over both. Takes true or false.
+    truncate : float, default 0.1
+        Propensities below this or above one minus this are extreme (trunc, ignore). Takes a number from 0.000001 to
+        0.499.
+    joint : float, default 1.0
+        Strength of the cross-entropy inside the outcome loss (dragonnet). Takes a number of at least 0.
+    targeted : float, default 1.0
+        Strength of targeted regularisation (dragonnet). Takes a number of at least 0.
+    independence : float, default 0.0
+        Strength of an independence penalty (HSIC) between the encoders' outputs. Takes a number of at least 0.
+    alpha : float, default 1.0
+        How hard GANITE's generator plays against its discriminator. Takes a number of at least 0.
+    beta : float, default 1.0
+        How hard GANITE's inference net plays against its discriminator. Takes a number of at least 0.
+    members : int, default 5
+        Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
+    second_stage : str, default "none"
+        Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none. Takes a
+        word.
+    validation_fraction : float, default 0.2
+        Share of the rows held out to decide when to stop.
+    random_state : int, numpy generator or None, default 0
+        Source of all randomness; the same number gives the same bits, whatever the number of threads.
+    n_jobs : int or None, default None
+        Threads; None or -1 for all cores.
+    verbose : bool, default False
+        Whether to tell of progress on stderr.
+
+    References
+    ----------
+    Shi, Blei and Veitch, NeurIPS 2019
+    """
+
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "dragonnet": {},
+    }
+
+    def __init__(
+        self,
+        *,
+        network: str = "dragon",
+        weighting: str = "uniform",
+        settings: str = "default",
+        gamma: float | None = 0.0,
+        balance: str = "none",
+        balance_weight: float | None = None,
+        balance_width: float | None = None,
+        encoder: Sequence[int] | None = None,
+        representation: int | None = None,
+        propensity: Sequence[int] | None = None,
+        heads: Sequence[int] | None = None,
+        activation: str = "elu",
+        dropout: float | None = None,
+        l2: float | None = None,
+        rate: float | None = None,
+        propensity_rate: float | None = None,
+        batch: int | None = None,
+        schedule: str | None = None,
+        block: int = 100,
+        max_steps: int | None = None,
+        min_steps: int | None = None,
+        patience: int | None = None,
+        drops: int = 2,
+        half_life: float = 0.0,
+        clip: float = 10.0,
+        optimiser: str = "adam",
+        loss: str | None = None,
+        eps: float | None = None,
+        kappa: float | None = None,
+        units: str | None = None,
+        per_arm: bool = False,
+        truncate: float = 0.1,
+        joint: float = 1.0,
+        targeted: float = 1.0,
+        independence: float = 0.0,
+        alpha: float = 1.0,
+        beta: float = 1.0,
+        members: int = 5,
+        second_stage: str = "none",
+        validation_fraction: float = 0.2,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.network = network
+        self.weighting = weighting
+        self.settings = settings
+        self.gamma = gamma
+        self.balance = balance
+        self.balance_weight = balance_weight
+        self.balance_width = balance_width
+        self.encoder = encoder
+        self.representation = representation
+        self.propensity = propensity
+        self.heads = heads
+        self.activation = activation
+        self.dropout = dropout
+        self.l2 = l2
+        self.rate = rate
+        self.propensity_rate = propensity_rate
+        self.batch = batch
+        self.schedule = schedule
+        self.block = block
+        self.max_steps = max_steps
+        self.min_steps = min_steps
+        self.patience = patience
+        self.drops = drops
+        self.half_life = half_life
+        self.clip = clip
+        self.optimiser = optimiser
+        self.loss = loss
+        self.eps = eps
+        self.kappa = kappa
+        self.units = units
+        self.per_arm = per_arm
+        self.truncate = truncate
+        self.joint = joint
+        self.targeted = targeted
+        self.independence = independence
+        self.alpha = alpha
+        self.beta = beta
+        self.members = members
+        self.second_stage = second_stage
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class GANITE(Estimator):
+    """A generator completes the outcomes against a discriminator, an inference net learns from the completed rows.
+
+    Parameters
+    ----------
+    network : str, default "ganite"
+        Which nets there are: one encoder, one with a propensity unit, three encoders, a propensity trained first, or
+        GANITE. Takes one of shared, dragon, disentangled, two-step, ganite.
+    weighting : str, default "uniform"
+        How rows are weighted in the outcome loss. Takes one of uniform, inverse-share, ipw, norm, trunc, ignore,
+        pareto-hard, psis, pareto, pareto-norm.
+    settings : str, default "default"
+        Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
+        one of default, paper-news, paper-acic, paper-synthetic.
+    gamma : float or None, default 0.0
+        Tempering exponent of the weights: 1 is the paper's, 0 no weighting, auto chooses on validation rows. Takes a
+        number from 0 to 1. None lets the data decide.
+    balance : str, default "none"
+        Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
+        wasserstein.
+    balance_weight : float or None, default None
+        Strength of the balance penalty. Takes a number of at least 0. None lets the data decide.
+    balance_width : float or None, default None
+        Width of the rbf kernel, or entropic strength of wasserstein; auto takes it from the distances of each batch.
+        Takes a number of at least 0.000000000001. None lets the data decide.
+    encoder : list[int] or None, default None
+        Hidden units of each encoder, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the data
+        decide.
+    representation : int or None, default None
+        Units of each encoder's output. Takes a whole number from 1 to 4096. None lets the data decide.
+    propensity : list[int] or None, default None
+        Hidden units of the propensity net, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
+        data decide.
+    heads : list[int] or None, default None
+        Hidden units of each outcome head, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
+        data decide.
+    activation : str, default "elu"
+        Activation of hidden units; leaky-relu makes the weights' distribution jump and is warned about. Takes one of
+        elu, tanh, softplus, leaky-relu, linear.
+    dropout : float or None, default None
+        Share of hidden units dropped in training; auto chooses on validation rows. Takes a number from 0 to 0.9. None
+        lets the data decide.
+    l2 : float or None, default None
+        L2 strength on weights; auto chooses on validation rows. Takes a number of at least 0. None lets the data
+        decide.
+    rate : float or None, default None
+        Learning rate. Takes a number of at least 0.000000000001. None lets the data decide.
+    propensity_rate : float or None, default None
+        Learning rate of the propensity net. Takes a number of at least 0.000000000001. None lets the data decide.
+    batch : int or None, default None
+        Rows of a mini-batch. Takes a whole number from 2 to 1000000. None lets the data decide.
+    schedule : str or None, default None
+        Whether the propensity net steps on every mini-batch or in blocks of epochs. Takes one of each-step, blocks.
+        None lets the data decide.
+    block : int, default 100
+        Epochs of a block when schedule is blocks. Takes a whole number from 1 to 1000000.
+    max_steps : int or None, default None
+        Mini-batches at most. Takes a whole number from 1 to 100000000. None lets the data decide.
+    min_steps : int or None, default None
+        Mini-batches at least. Takes a whole number from 1 to 100000000. None lets the data decide.
+    patience : int or None, default None
+        Mini-batches without improvement on validation rows before stopping. Takes a whole number from 1 to 100000000.
+        None lets the data decide.
+    drops : int, default 2
+        Times that training goes on from its best parameters with a lower learning rate before it stops. Takes a whole
+        number from 0 to 10.
+    half_life : float, default 0.0
+        Steps in which the learning rate halves; 0 for never. Takes a number of at least 0.
+    clip : float, default 10.0
+        Longest gradient; 0 for any. Takes a number of at least 0.
+    optimiser : str, default "adam"
+        Optimiser. Takes one of adam, sgd.
+    loss : str or None, default None
+        Loss of a row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
+        logistic. None lets the data decide.
+    eps : float or None, default None
+        Strength of rank pooling in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the data
+        decide.
+    kappa : float or None, default None
+        Steepness of the tail's step in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the
+        data decide.
+    units : str or None, default None
+        Units of eps and kappa: scale-free, or of the weights themselves as in the paper. Takes one of scale-free, raw.
+        None lets the data decide.
+    per_arm : bool, default False
+        Fit one tail in each arm instead of one over both. Takes true or false.
+    truncate : float, default 0.1
+        Propensities below this or above one minus this are extreme (trunc, ignore). Takes a number from 0.000001 to
+        0.499.
+    joint : float, default 0.0
+        Strength of the cross-entropy inside the outcome loss (dragonnet). Takes a number of at least 0.
+    targeted : float, default 0.0
+        Strength of targeted regularisation (dragonnet). Takes a number of at least 0.
+    independence : float, default 0.0
+        Strength of an independence penalty (HSIC) between the encoders' outputs. Takes a number of at least 0.
+    alpha : float, default 1.0
+        How hard GANITE's generator plays against its discriminator. Takes a number of at least 0.
+    beta : float, default 1.0
+        How hard GANITE's inference net plays against its discriminator. Takes a number of at least 0.
+    members : int, default 5
+        Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
+    second_stage : str, default "none"
+        Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none. Takes a
+        word.
+    validation_fraction : float, default 0.2
+        Share of the rows held out to decide when to stop.
+    random_state : int, numpy generator or None, default 0
+        Source of all randomness; the same number gives the same bits, whatever the number of threads.
+    n_jobs : int or None, default None
+        Threads; None or -1 for all cores.
+    verbose : bool, default False
+        Whether to tell of progress on stderr.
+
+    References
+    ----------
+    Yoon, Jordon and van der Schaar, ICLR 2018
+    """
+
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "ganite": {},
+    }
+
+    def __init__(
+        self,
+        *,
+        network: str = "ganite",
+        weighting: str = "uniform",
+        settings: str = "default",
+        gamma: float | None = 0.0,
+        balance: str = "none",
+        balance_weight: float | None = None,
+        balance_width: float | None = None,
+        encoder: Sequence[int] | None = None,
+        representation: int | None = None,
+        propensity: Sequence[int] | None = None,
+        heads: Sequence[int] | None = None,
+        activation: str = "elu",
+        dropout: float | None = None,
+        l2: float | None = None,
+        rate: float | None = None,
+        propensity_rate: float | None = None,
+        batch: int | None = None,
+        schedule: str | None = None,
+        block: int = 100,
+        max_steps: int | None = None,
+        min_steps: int | None = None,
+        patience: int | None = None,
+        drops: int = 2,
+        half_life: float = 0.0,
+        clip: float = 10.0,
+        optimiser: str = "adam",
+        loss: str | None = None,
+        eps: float | None = None,
+        kappa: float | None = None,
+        units: str | None = None,
+        per_arm: bool = False,
+        truncate: float = 0.1,
+        joint: float = 0.0,
+        targeted: float = 0.0,
+        independence: float = 0.0,
+        alpha: float = 1.0,
+        beta: float = 1.0,
+        members: int = 5,
+        second_stage: str = "none",
+        validation_fraction: float = 0.2,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.network = network
+        self.weighting = weighting
+        self.settings = settings
+        self.gamma = gamma
+        self.balance = balance
+        self.balance_weight = balance_weight
+        self.balance_width = balance_width
+        self.encoder = encoder
+        self.representation = representation
+        self.propensity = propensity
+        self.heads = heads
+        self.activation = activation
+        self.dropout = dropout
+        self.l2 = l2
+        self.rate = rate
+        self.propensity_rate = propensity_rate
+        self.batch = batch
+        self.schedule = schedule
+        self.block = block
+        self.max_steps = max_steps
+        self.min_steps = min_steps
+        self.patience = patience
+        self.drops = drops
+        self.half_life = half_life
+        self.clip = clip
+        self.optimiser = optimiser
+        self.loss = loss
+        self.eps = eps
+        self.kappa = kappa
+        self.units = units
+        self.per_arm = per_arm
+        self.truncate = truncate
+        self.joint = joint
+        self.targeted = targeted
+        self.independence = independence
+        self.alpha = alpha
+        self.beta = beta
+        self.members = members
+        self.second_stage = second_stage
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class DRCFR(Estimator):
+    """Three representations, propensity-weighted outcome loss.
+
+    Presets of this class, by registry name:
+
+    - ``drcfr``: Three representations, propensity-weighted outcome loss (the defaults)
+    - ``drcfr-norm``: drcfr with weights divided by their arm's mean (``weighting="norm"``)
+    - ``drcfr-trunc``: drcfr with propensities clamped to [0.1, 0.9] (``weighting="trunc"``)
+    - ``drcfr-ignore``: drcfr without the rows whose propensity is below 0.1 or above 0.9 (``weighting="ignore"``)
+
+    Parameters
+    ----------
+    network : str, default "disentangled"
+        Which nets there are: one encoder, one with a propensity unit, three encoders, a propensity trained first, or
+        GANITE. Takes one of shared, dragon, disentangled, two-step, ganite.
+    weighting : str, default "ipw"
+        How rows are weighted in the outcome loss. Takes one of uniform, inverse-share, ipw, norm, trunc, ignore,
+        pareto-hard, psis, pareto, pareto-norm.
+    settings : str, default "default"
+        Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
+        one of default, paper-news, paper-acic, paper-synthetic.
+    gamma : float or None, default 1.0
+        Tempering exponent of the weights: 1 is the paper's, 0 no weighting, auto chooses on validation rows. Takes a
+        number from 0 to 1. None lets the data decide.
+    balance : str, default "rbf"
+        Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
+        wasserstein.
+    balance_weight : float or None, default None
+        Strength of the balance penalty. Takes a number of at least 0. None lets the data decide.
+    balance_width : float or None, default None
+        Width of the rbf kernel, or entropic strength of wasserstein; auto takes it from the distances of each batch.
+        Takes a number of at least 0.000000000001. None lets the data decide.
+    encoder : list[int] or None, default None
+        Hidden units of each encoder, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the data
+        decide.
+    representation : int or None, default None
+        Units of each encoder's output. Takes a whole number from 1 to 4096. None lets the data decide.
+    propensity : list[int] or None, default None
+        Hidden units of the propensity net, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
+        data decide.
+    heads : list[int] or None, default None
+        Hidden units of each outcome head, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
+        data decide.
+    activation : str, default "elu"
+        Activation of hidden units; leaky-relu makes the weights' distribution jump and is warned about. Takes one of
+        elu, tanh, softplus, leaky-relu, linear.
+    dropout : float or None, default None
+        Share of hidden units dropped in training; auto chooses on validation rows. Takes a number from 0 to 0.9. None
+        lets the data decide.
+    l2 : float or None, default None
+        L2 strength on weights; auto chooses on validation rows. Takes a number of at least 0. None lets the data
+        decide.
+    rate : float or None, default None
+        Learning rate. Takes a number of at least 0.000000000001. None lets the data decide.
+    propensity_rate : float or None, default None
+        Learning rate of the propensity net. Takes a number of at least 0.000000000001. None lets the data decide.
+    batch : int or None, default None
+        Rows of a mini-batch. Takes a whole number from 2 to 1000000. None lets the data decide.
+    schedule : str or None, default None
+        Whether the propensity net steps on every mini-batch or in blocks of epochs. Takes one of each-step, blocks.
+        None lets the data decide.
+    block : int, default 100
+        Epochs of a block when schedule is blocks. Takes a whole number from 1 to 1000000.
+    max_steps : int or None, default None
+        Mini-batches at most. Takes a whole number from 1 to 100000000. None lets the data decide.
+    min_steps : int or None, default None
+        Mini-batches at least. Takes a whole number from 1 to 100000000. None lets the data decide.
+    patience : int or None, default None
+        Mini-batches without improvement on validation rows before stopping. Takes a whole number from 1 to 100000000.
+        None lets the data decide.
+    drops : int, default 2
+        Times that training goes on from its best parameters with a lower learning rate before it stops. Takes a whole
+        number from 0 to 10.
+    half_life : float, default 0.0
+        Steps in which the learning rate halves; 0 for never. Takes a number of at least 0.
+    clip : float, default 10.0
+        Longest gradient; 0 for any. Takes a number of at least 0.
+    optimiser : str, default "adam"
+        Optimiser. Takes one of adam, sgd.
+    loss : str or None, default None
+        Loss of a row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
+        logistic. None lets the data decide.
+    eps : float or None, default None
+        Strength of rank pooling in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the data
+        decide.
+    kappa : float or None, default None
+        Steepness of the tail's step in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the
+        data decide.
+    units : str or None, default None
+        Units of eps and kappa: scale-free, or of the weights themselves as in the paper. Takes one of scale-free, raw.
+        None lets the data decide.
+    per_arm : bool, default False
+        Fit one tail in each arm instead of one over both. Takes true or false.
+    truncate : float, default 0.1
+        Propensities below this or above one minus this are extreme (trunc, ignore). Takes a number from 0.000001 to
+        0.499.
+    joint : float, default 0.0
+        Strength of the cross-entropy inside the outcome loss (dragonnet). Takes a number of at least 0.
+    targeted : float, default 0.0
+        Strength of targeted regularisation (dragonnet). Takes a number of at least 0.
+    independence : float, default 0.0
+        Strength of an independence penalty (HSIC) between the encoders' outputs. Takes a number of at least 0.
+    alpha : float, default 1.0
+        How hard GANITE's generator plays against its discriminator. Takes a number of at least 0.
+    beta : float, default 1.0
+        How hard GANITE's inference net plays against its discriminator. Takes a number of at least 0.
+    members : int, default 5
+        Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
+    second_stage : str, default "none"
+        Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none. Takes a
+        word.
+    validation_fraction : float, default 0.2
+        Share of the rows held out to decide when to stop.
+    random_state : int, numpy generator or None, default 0
+        Source of all randomness; the same number gives the same bits, whatever the number of threads.
+    n_jobs : int or None, default None
+        Threads; None or -1 for all cores.
+    verbose : bool, default False
+        Whether to tell of progress on stderr.
+
+    References
+    ----------
+    Hassanpour and Greiner, ICLR 2020
+    """
+
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "drcfr": {},
+        "drcfr-norm": {"weighting": "norm"},
+        "drcfr-trunc": {"weighting": "trunc"},
+        "drcfr-ignore": {"weighting": "ignore"},
+    }
+
+    def __init__(
+        self,
+        *,
+        network: str = "disentangled",
+        weighting: str = "ipw",
+        settings: str = "default",
+        gamma: float | None = 1.0,
+        balance: str = "rbf",
+        balance_weight: float | None = None,
+        balance_width: float | None = None,
+        encoder: Sequence[int] | None = None,
+        representation: int | None = None,
+        propensity: Sequence[int] | None = None,
+        heads: Sequence[int] | None = None,
+        activation: str = "elu",
+        dropout: float | None = None,
+        l2: float | None = None,
+        rate: float | None = None,
+        propensity_rate: float | None = None,
+        batch: int | None = None,
+        schedule: str | None = None,
+        block: int = 100,
+        max_steps: int | None = None,
+        min_steps: int | None = None,
+        patience: int | None = None,
+        drops: int = 2,
+        half_life: float = 0.0,
+        clip: float = 10.0,
+        optimiser: str = "adam",
+        loss: str | None = None,
+        eps: float | None = None,
+        kappa: float | None = None,
+        units: str | None = None,
+        per_arm: bool = False,
+        truncate: float = 0.1,
+        joint: float = 0.0,
+        targeted: float = 0.0,
+        independence: float = 0.0,
+        alpha: float = 1.0,
+        beta: float = 1.0,
+        members: int = 5,
+        second_stage: str = "none",
+        validation_fraction: float = 0.2,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.network = network
+        self.weighting = weighting
+        self.settings = settings
+        self.gamma = gamma
+        self.balance = balance
+        self.balance_weight = balance_weight
+        self.balance_width = balance_width
+        self.encoder = encoder
+        self.representation = representation
+        self.propensity = propensity
+        self.heads = heads
+        self.activation = activation
+        self.dropout = dropout
+        self.l2 = l2
+        self.rate = rate
+        self.propensity_rate = propensity_rate
+        self.batch = batch
+        self.schedule = schedule
+        self.block = block
+        self.max_steps = max_steps
+        self.min_steps = min_steps
+        self.patience = patience
+        self.drops = drops
+        self.half_life = half_life
+        self.clip = clip
+        self.optimiser = optimiser
+        self.loss = loss
+        self.eps = eps
+        self.kappa = kappa
+        self.units = units
+        self.per_arm = per_arm
+        self.truncate = truncate
+        self.joint = joint
+        self.targeted = targeted
+        self.independence = independence
+        self.alpha = alpha
+        self.beta = beta
+        self.members = members
+        self.second_stage = second_stage
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class PSW(Estimator):
+    """A propensity net first, then two representations trained with its Pareto-smoothed weights.
+
+    Parameters
+    ----------
+    network : str, default "two-step"
+        Which nets there are: one encoder, one with a propensity unit, three encoders, a propensity trained first, or
+        GANITE. Takes one of shared, dragon, disentangled, two-step, ganite.
+    weighting : str, default "psis"
+        How rows are weighted in the outcome loss. Takes one of uniform, inverse-share, ipw, norm, trunc, ignore,
+        pareto-hard, psis, pareto, pareto-norm.
+    settings : str, default "default"
+        Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
+        one of default, paper-news, paper-acic, paper-synthetic.
+    gamma : float or None, default 1.0
+        Tempering exponent of the weights: 1 is the paper's, 0 no weighting, auto chooses on validation rows. Takes a
+        number from 0 to 1. None lets the data decide.
+    balance : str, default "rbf"
+        Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
+        wasserstein.
+    balance_weight : float or None, default None
+        Strength of the balance penalty. Takes a number of at least 0. None lets the data decide.
+    balance_width : float or None, default None
+        Width of the rbf kernel, or entropic strength of wasserstein; auto takes it from the distances of each batch.
+        Takes a number of at least 0.000000000001. None lets the data decide.
+    encoder : list[int] or None, default None
+        Hidden units of each encoder, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the data
+        decide.
+    representation : int or None, default None
+        Units of each encoder's output. Takes a whole number from 1 to 4096. None lets the data decide.
+    propensity : list[int] or None, default None
+        Hidden units of the propensity net, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
+        data decide.
+    heads : list[int] or None, default None
+        Hidden units of each outcome head, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
+        data decide.
+    activation : str, default "elu"
+        Activation of hidden units; leaky-relu makes the weights' distribution jump and is warned about. Takes one of
+        elu, tanh, softplus, leaky-relu, linear.
+    dropout : float or None, default None
+        Share of hidden units dropped in training; auto chooses on validation rows. Takes a number from 0 to 0.9. None
+        lets the data decide.
+    l2 : float or None, default None
+        L2 strength on weights; auto chooses on validation rows. Takes a number of at least 0. None lets the data
+        decide.
+    rate : float or None, default None
+        Learning rate. Takes a number of at least 0.000000000001. None lets the data decide.
+    propensity_rate : float or None, default None
+        Learning rate of the propensity net. Takes a number of at least 0.000000000001. None lets the data decide.
+    batch : int or None, default None
+        Rows of a mini-batch. Takes a whole number from 2 to 1000000. None lets the data decide.
+    schedule : str or None, default None
+        Whether the propensity net steps on every mini-batch or in blocks of epochs. Takes one of each-step, blocks.
+        None lets the data decide.
+    block : int, default 100
+        Epochs of a block when schedule is blocks. Takes a whole number from 1 to 1000000.
+    max_steps : int or None, default None
+        Mini-batches at most. Takes a whole number from 1 to 100000000. None lets the data decide.
+    min_steps : int or None, default None
+        Mini-batches at least. Takes a whole number from 1 to 100000000. None lets the data decide.
+    patience : int or None, default None
+        Mini-batches without improvement on validation rows before stopping. Takes a whole number from 1 to 100000000.
+        None lets the data decide.
+    drops : int, default 2
+        Times that training goes on from its best parameters with a lower learning rate before it stops. Takes a whole
+        number from 0 to 10.
+    half_life : float, default 0.0
+        Steps in which the learning rate halves; 0 for never. Takes a number of at least 0.
+    clip : float, default 10.0
+        Longest gradient; 0 for any. Takes a number of at least 0.
+    optimiser : str, default "adam"
+        Optimiser. Takes one of adam, sgd.
+    loss : str or None, default None
+        Loss of a row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
+        logistic. None lets the data decide.
+    eps : float or None, default None
+        Strength of rank pooling in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the data
+        decide.
+    kappa : float or None, default None
+        Steepness of the tail's step in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the
+        data decide.
+    units : str or None, default None
+        Units of eps and kappa: scale-free, or of the weights themselves as in the paper. Takes one of scale-free, raw.
+        None lets the data decide.
+    per_arm : bool, default False
+        Fit one tail in each arm instead of one over both. Takes true or false.
+    truncate : float, default 0.1
+        Propensities below this or above one minus this are extreme (trunc, ignore). Takes a number from 0.000001 to
+        0.499.
+    joint : float, default 0.0
+        Strength of the cross-entropy inside the outcome loss (dragonnet). Takes a number of at least 0.
+    targeted : float, default 0.0
+        Strength of targeted regularisation (dragonnet). Takes a number of at least 0.
+    independence : float, default 0.0
+        Strength of an independence penalty (HSIC) between the encoders' outputs. Takes a number of at least 0.
+    alpha : float, default 1.0
+        How hard GANITE's generator plays against its discriminator. Takes a number of at least 0.
+    beta : float, default 1.0
+        How hard GANITE's inference net plays against its discriminator. Takes a number of at least 0.
+    members : int, default 5
+        Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
+    second_stage : str, default "none"
+        Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none. Takes a
+        word.
+    validation_fraction : float, default 0.2
+        Share of the rows held out to decide when to stop.
+    random_state : int, numpy generator or None, default 0
+        Source of all randomness; the same number gives the same bits, whatever the number of threads.
+    n_jobs : int or None, default None
+        Threads; None or -1 for all cores.
+    verbose : bool, default False
+        Whether to tell of progress on stderr.
+
+    References
+    ----------
+    Chikahara and Ushiyama, UAI 2024
+    """
+
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "psw": {},
+    }
+
+    def __init__(
+        self,
+        *,
+        network: str = "two-step",
+        weighting: str = "psis",
+        settings: str = "default",
+        gamma: float | None = 1.0,
+        balance: str = "rbf",
+        balance_weight: float | None = None,
+        balance_width: float | None = None,
+        encoder: Sequence[int] | None = None,
+        representation: int | None = None,
+        propensity: Sequence[int] | None = None,
+        heads: Sequence[int] | None = None,
+        activation: str = "elu",
+        dropout: float | None = None,
+        l2: float | None = None,
+        rate: float | None = None,
+        propensity_rate: float | None = None,
+        batch: int | None = None,
+        schedule: str | None = None,
+        block: int = 100,
+        max_steps: int | None = None,
+        min_steps: int | None = None,
+        patience: int | None = None,
+        drops: int = 2,
+        half_life: float = 0.0,
+        clip: float = 10.0,
+        optimiser: str = "adam",
+        loss: str | None = None,
+        eps: float | None = None,
+        kappa: float | None = None,
+        units: str | None = None,
+        per_arm: bool = False,
+        truncate: float = 0.1,
+        joint: float = 0.0,
+        targeted: float = 0.0,
+        independence: float = 0.0,
+        alpha: float = 1.0,
+        beta: float = 1.0,
+        members: int = 5,
+        second_stage: str = "none",
+        validation_fraction: float = 0.2,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.network = network
+        self.weighting = weighting
+        self.settings = settings
+        self.gamma = gamma
+        self.balance = balance
+        self.balance_weight = balance_weight
+        self.balance_width = balance_width
+        self.encoder = encoder
+        self.representation = representation
+        self.propensity = propensity
+        self.heads = heads
+        self.activation = activation
+        self.dropout = dropout
+        self.l2 = l2
+        self.rate = rate
+        self.propensity_rate = propensity_rate
+        self.batch = batch
+        self.schedule = schedule
+        self.block = block
+        self.max_steps = max_steps
+        self.min_steps = min_steps
+        self.patience = patience
+        self.drops = drops
+        self.half_life = half_life
+        self.clip = clip
+        self.optimiser = optimiser
+        self.loss = loss
+        self.eps = eps
+        self.kappa = kappa
+        self.units = units
+        self.per_arm = per_arm
+        self.truncate = truncate
+        self.joint = joint
+        self.targeted = targeted
+        self.independence = independence
+        self.alpha = alpha
+        self.beta = beta
+        self.members = members
+        self.second_stage = second_stage
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class DPSW(Estimator):
+    """Three representations, differentiable Pareto-smoothed weights divided by their arm's mean.
+
+    Presets of this class, by registry name:
+
+    - ``dpsw-norm``: Three representations, differentiable Pareto-smoothed weights divided by their arm's mean (the
+      defaults)
+    - ``dpsw``: Three representations, differentiable Pareto-smoothed weights (``gamma=1.0, weighting="pareto"``)
+    - ``dpsw-dr``: dpsw-norm with a doubly robust second stage on Pareto-smoothed pseudo-outcomes
+      (``second_stage="auto"``)
+
+    Parameters
+    ----------
+    network : str, default "disentangled"
+        Which nets there are: one encoder, one with a propensity unit, three encoders, a propensity trained first, or
+        GANITE. Takes one of shared, dragon, disentangled, two-step, ganite.
+    weighting : str, default "pareto-norm"
+        How rows are weighted in the outcome loss. Takes one of uniform, inverse-share, ipw, norm, trunc, ignore,
+        pareto-hard, psis, pareto, pareto-norm.
+    settings : str, default "default"
+        Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
+        one of default, paper-news, paper-acic, paper-synthetic.
+    gamma : float or None, default None
+        Tempering exponent of the weights: 1 is the paper's, 0 no weighting, auto chooses on validation rows. Takes a
+        number from 0 to 1. None lets the data decide.
+    balance : str, default "rbf"
+        Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
+        wasserstein.
+    balance_weight : float or None, default None
+        Strength of the balance penalty. Takes a number of at least 0. None lets the data decide.
+    balance_width : float or None, default None
+        Width of the rbf kernel, or entropic strength of wasserstein; auto takes it from the distances of each batch.
+        Takes a number of at least 0.000000000001. None lets the data decide.
+    encoder : list[int] or None, default None
+        Hidden units of each encoder, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the data
+        decide.
+    representation : int or None, default None
+        Units of each encoder's output. Takes a whole number from 1 to 4096. None lets the data decide.
+    propensity : list[int] or None, default None
+        Hidden units of the propensity net, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
+        data decide.
+    heads : list[int] or None, default None
+        Hidden units of each outcome head, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
+        data decide.
+    activation : str, default "elu"
+        Activation of hidden units; leaky-relu makes the weights' distribution jump and is warned about. Takes one of
+        elu, tanh, softplus, leaky-relu, linear.
+    dropout : float or None, default None
+        Share of hidden units dropped in training; auto chooses on validation rows. Takes a number from 0 to 0.9. None
+        lets the data decide.
+    l2 : float or None, default None
+        L2 strength on weights; auto chooses on validation rows. Takes a number of at least 0. None lets the data
+        decide.
+    rate : float or None, default None
+        Learning rate. Takes a number of at least 0.000000000001. None lets the data decide.
+    propensity_rate : float or None, default None
+        Learning rate of the propensity net. Takes a number of at least 0.000000000001. None lets the data decide.
+    batch : int or None, default None
+        Rows of a mini-batch. Takes a whole number from 2 to 1000000. None lets the data decide.
+    schedule : str or None, default None
+        Whether the propensity net steps on every mini-batch or in blocks of epochs. Takes one of each-step, blocks.
+        None lets the data decide.
+    block : int, default 100
+        Epochs of a block when schedule is blocks. Takes a whole number from 1 to 1000000.
+    max_steps : int or None, default None
+        Mini-batches at most. Takes a whole number from 1 to 100000000. None lets the data decide.
+    min_steps : int or None, default None
+        Mini-batches at least. Takes a whole number from 1 to 100000000. None lets the data decide.
+    patience : int or None, default None
+        Mini-batches without improvement on validation rows before stopping. Takes a whole number from 1 to 100000000.
+        None lets the data decide.
+    drops : int, default 2
+        Times that training goes on from its best parameters with a lower learning rate before it stops. Takes a whole
+        number from 0 to 10.
+    half_life : float, default 0.0
+        Steps in which the learning rate halves; 0 for never. Takes a number of at least 0.
+    clip : float, default 10.0
+        Longest gradient; 0 for any. Takes a number of at least 0.
+    optimiser : str, default "adam"
+        Optimiser. Takes one of adam, sgd.
+    loss : str or None, default None
+        Loss of a row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
+        logistic. None lets the data decide.
+    eps : float or None, default None
+        Strength of rank pooling in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the data
+        decide.
+    kappa : float or None, default None
+        Steepness of the tail's step in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the
+        data decide.
+    units : str or None, default None
+        Units of eps and kappa: scale-free, or of the weights themselves as in the paper. Takes one of scale-free, raw.
+        None lets the data decide.
+    per_arm : bool, default False
+        Fit one tail in each arm instead of one over both. Takes true or false.
+    truncate : float, default 0.1
+        Propensities below this or above one minus this are extreme (trunc, ignore). Takes a number from 0.000001 to
+        0.499.
+    joint : float, default 0.0
+        Strength of the cross-entropy inside the outcome loss (dragonnet). Takes a number of at least 0.
+    targeted : float, default 0.0
+        Strength of targeted regularisation (dragonnet). Takes a number of at least 0.
+    independence : float, default 0.0
+        Strength of an independence penalty (HSIC) between the encoders' outputs. Takes a number of at least 0.
+    alpha : float, default 1.0
+        How hard GANITE's generator plays against its discriminator. Takes a number of at least 0.
+    beta : float, default 1.0
+        How hard GANITE's inference net plays against its discriminator. Takes a number of at least 0.
+    members : int, default 5
+        Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
+    second_stage : str, default "none"
+        Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none. Takes a
+        word.
+    validation_fraction : float, default 0.2
+        Share of the rows held out to decide when to stop.
+    random_state : int, numpy generator or None, default 0
+        Source of all randomness; the same number gives the same bits, whatever the number of threads.
+    n_jobs : int or None, default None
+        Threads; None or -1 for all cores.
+    verbose : bool, default False
+        Whether to tell of progress on stderr.
+
+    References
+    ----------
+    Chikahara and Ushiyama, UAI 2024
+    """
+
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "dpsw-norm": {},
+        "dpsw": {"gamma": 1.0, "weighting": "pareto"},
+        "dpsw-dr": {"second_stage": "auto"},
+    }
+
+    def __init__(
+        self,
+        *,
+        network: str = "disentangled",
+        weighting: str = "pareto-norm",
+        settings: str = "default",
+        gamma: float | None = None,
+        balance: str = "rbf",
+        balance_weight: float | None = None,
+        balance_width: float | None = None,
+        encoder: Sequence[int] | None = None,
+        representation: int | None = None,
+        propensity: Sequence[int] | None = None,
+        heads: Sequence[int] | None = None,
+        activation: str = "elu",
+        dropout: float | None = None,
+        l2: float | None = None,
+        rate: float | None = None,
+        propensity_rate: float | None = None,
+        batch: int | None = None,
+        schedule: str | None = None,
+        block: int = 100,
+        max_steps: int | None = None,
+        min_steps: int | None = None,
+        patience: int | None = None,
+        drops: int = 2,
+        half_life: float = 0.0,
+        clip: float = 10.0,
+        optimiser: str = "adam",
+        loss: str | None = None,
+        eps: float | None = None,
+        kappa: float | None = None,
+        units: str | None = None,
+        per_arm: bool = False,
+        truncate: float = 0.1,
+        joint: float = 0.0,
+        targeted: float = 0.0,
+        independence: float = 0.0,
+        alpha: float = 1.0,
+        beta: float = 1.0,
+        members: int = 5,
+        second_stage: str = "none",
+        validation_fraction: float = 0.2,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.network = network
+        self.weighting = weighting
+        self.settings = settings
+        self.gamma = gamma
+        self.balance = balance
+        self.balance_weight = balance_weight
+        self.balance_width = balance_width
+        self.encoder = encoder
+        self.representation = representation
+        self.propensity = propensity
+        self.heads = heads
+        self.activation = activation
+        self.dropout = dropout
+        self.l2 = l2
+        self.rate = rate
+        self.propensity_rate = propensity_rate
+        self.batch = batch
+        self.schedule = schedule
+        self.block = block
+        self.max_steps = max_steps
+        self.min_steps = min_steps
+        self.patience = patience
+        self.drops = drops
+        self.half_life = half_life
+        self.clip = clip
+        self.optimiser = optimiser
+        self.loss = loss
+        self.eps = eps
+        self.kappa = kappa
+        self.units = units
+        self.per_arm = per_arm
+        self.truncate = truncate
+        self.joint = joint
+        self.targeted = targeted
+        self.independence = independence
+        self.alpha = alpha
+        self.beta = beta
+        self.members = members
+        self.second_stage = second_stage
+        self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
