@@ -7,8 +7,10 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod arrays;
+mod distances;
 mod enter;
 mod error;
+mod experiment;
 mod kernels;
 mod metrics;
 mod model;
@@ -21,6 +23,10 @@ use pyo3::prelude::*;
 /// The compiled part of paretau.
 #[pymodule]
 mod _paretau {
+    #[pymodule_export]
+    use crate::distances::{mmd_rbf, mmd_rbf_f32, sinkhorn};
+    #[pymodule_export]
+    use crate::experiment::run;
     #[pymodule_export]
     use crate::kernels::{
         ess, gpd_fit, khat_threshold, pareto_smooth, pareto_smooth_vjp, psis, soft_pareto, soft_pareto_vjp, soft_rank,

@@ -75,11 +75,6 @@ impl Model {
         serde_json::to_string(self.inner.about()).map_err(|e| usage(e.to_string()))
     }
 
-    /// Overlap of the training rows, in sentences.
-    fn overlap_in_words(&self) -> Vec<String> {
-        self.inner.about().overlap.in_words()
-    }
-
     /// Names of the table columns that it reads.
     fn input_names(&self) -> Vec<String> {
         self.inner.encoder().fields().into_iter().map(|field| field.name).collect()

@@ -59,7 +59,7 @@ def test_the_whole_surface(estimator, data):
     assert isinstance(est.feature_roles_, list)
     assert isinstance(est.diagnostics_, dict)
     report = est.overlap_report()
-    assert report["treated"]["n_rows"] == data.treatment.sum()
+    assert report["treated"]["n"] == data.treatment.sum()
     assert "propensities from" in str(report)
     assert "average effect" in est.summary()
     raw, smooth = est.predict_weights(data.X, treatment=data.treatment)

@@ -121,6 +121,59 @@ def test_effective_sample_size():
     assert kernels.ess(np.ones(9)) == pytest.approx(9)
 
 
+def gram(x, y, sigma):
+    return np.exp(-((x[:, None] - y[None]) ** 2).sum(-1) / (2 * sigma**2))
+
+
+@pytest.mark.parametrize("k", [2, 40])
+def test_discrepancy_is_its_formula(k):
+    a, b, sigma = RNG.normal(size=(30, k)), RNG.normal(size=(20, k)) + 0.3, np.sqrt(k)
+    aa, bb, ab = gram(a, a, sigma), gram(b, b, sigma), gram(a, b, sigma)
+    biased = aa.mean() + bb.mean() - 2 * ab.mean()
+    assert kernels.mmd_rbf(a, b, sigma) == pytest.approx(biased, rel=1e-9)
+    off = lambda g: (g.sum() - len(g)) / (len(g) * (len(g) - 1))  # noqa: E731
+    assert kernels.mmd_rbf(a, b, sigma, unbiased=True) == pytest.approx(off(aa) + off(bb) - 2 * ab.mean(), rel=1e-9)
+    value, ga, gb = kernels.mmd_rbf_grad(a, b, sigma)
+    assert value == pytest.approx(biased, rel=1e-9)
+    step = np.zeros_like(a)
+    step[3, 1] = 1e-5
+    slope = (kernels.mmd_rbf(a + step, b, sigma) - kernels.mmd_rbf(a - step, b, sigma)) / 2e-5
+    assert ga[3, 1] == pytest.approx(slope, rel=1e-4, abs=1e-9)
+    assert (ga.shape, gb.shape) == (a.shape, b.shape)
+    single = kernels.mmd_rbf_grad(a.astype(np.float32), b.astype(np.float32), sigma)
+    assert single[1].dtype == np.float32
+    assert single[0] == pytest.approx(biased, rel=1e-4)
+    np.testing.assert_allclose(single[1], ga, atol=1e-5)
+
+
+def test_the_median_distance_is_the_default_bandwidth():
+    from scipy.spatial.distance import pdist
+
+    a, b = RNG.normal(size=(40, 3)), RNG.normal(size=(50, 3))
+    median = np.median(pdist(np.vstack([a, b])))
+    assert kernels.mmd_rbf(a, b) == pytest.approx(kernels.mmd_rbf(a, b, median), rel=0.1)
+
+
+def test_transport_approaches_the_assignment():
+    from scipy.optimize import linear_sum_assignment
+    from scipy.spatial.distance import cdist
+
+    a, b = RNG.normal(size=(25, 2)), RNG.normal(size=(25, 2)) + 1.0
+    for squared in (False, True):
+        cost = cdist(a, b, "sqeuclidean" if squared else "euclidean")
+        best = cost[linear_sum_assignment(cost)].mean()
+        found = kernels.sinkhorn(a, b, 0.005, squared=squared, max_iterations=20_000, tolerance=1e-8)
+        assert found == pytest.approx(best, rel=0.05)
+    options = {"max_iterations": 5000, "tolerance": 1e-12}
+    value, ga, _ = kernels.sinkhorn_grad(a, b, 0.2, **options)
+    assert value == kernels.sinkhorn(a, b, 0.2, **options)
+    step = np.zeros_like(a)
+    step[4, 0] = 1e-5
+    slope = (kernels.sinkhorn(a + step, b, 0.2, **options) - kernels.sinkhorn(a - step, b, 0.2, **options)) / 2e-5
+    # The strength follows the mean cost, which the gradient holds fixed: hence the tolerance.
+    assert ga[4, 0] == pytest.approx(slope, rel=0.2, abs=2e-3)
+
+
 def test_anything_like_an_array_is_taken():
     expected = kernels.soft_rank(np.array([3.0, 1.0, 2.0]), 0.1)
     for form in ([3, 1, 2], (3.0, 1.0, 2.0), np.array([3, 1, 2], dtype=np.int8), np.array([3, 0, 1, 0, 2.0, 0])[::2]):
@@ -139,6 +192,10 @@ def test_anything_like_an_array_is_taken():
         (lambda: kernels.soft_pareto([1.0, 2.0], units="metres"), paretau.UsageError, "units"),
         (lambda: kernels.gpd_fit([1.0, 2.0, 3.0], "mle"), paretau.UsageError, "zhang-stephens"),
         (lambda: kernels.gpd_fit(np.zeros(20)), paretau.DataError, "cannot be fitted"),
+        (lambda: kernels.mmd_rbf([[1.0]], [[1.0, 2.0]]), paretau.DataError, "1 columns, b has 2"),
+        (lambda: kernels.mmd_rbf([1.0], [[1.0]]), paretau.DataError, "two dimensions"),
+        (lambda: kernels.mmd_rbf([[1.0]], [[2.0]], -1.0), paretau.UsageError, "bandwidth"),
+        (lambda: kernels.sinkhorn([[1.0]], [[2.0]], 0.0), paretau.UsageError, "0"),
         (lambda: kernels.ess([-1.0]), paretau.DataError, "from 0 up"),
         (lambda: kernels.psis([1.0, np.inf]), paretau.DataError, "inf"),
     ],

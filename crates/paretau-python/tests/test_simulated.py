@@ -6,6 +6,24 @@ import numpy as np
 import paretau
 import pytest
 
+PLAN = """
+name = "small"
+summary = "two baselines on little data"
+metrics = ["pehe"]
+
+[[data]]
+name = "synthetic"
+simulator = "synthetic"
+params = { n = 200, d = 6 }
+realisations = [1, 2]
+
+[[methods]]
+estimator = "lr-1"
+
+[[methods]]
+estimator = "lr-2"
+"""
+
 
 def test_synthetic_data_have_their_truth():
     data = paretau.make_synthetic(n=300, d=6, noise=0.0, random_state=1)
@@ -25,3 +43,17 @@ def test_bad_parameters_are_refused():
         paretau.make_synthetic(d=7)
     with pytest.raises(paretau.UsageError, match="did you mean `synthetic`"):
         paretau.simulate("syntetic")
+
+
+def test_plans_run_and_resume(tmp_path):
+    plan = tmp_path / "small.toml"
+    plan.write_text(PLAN)
+    out = tmp_path / "out"
+    done = paretau.run(plan, out)
+    assert done["failed"] == 0
+    assert done["done"] == done["cells"] > 0
+    again = paretau.run(plan, out, resume=True)
+    assert (again["done"], again["kept"]) == (0, done["cells"])
+    assert (out / "table.md").exists()
+    with pytest.raises(paretau.ParetauError):
+        paretau.run("no-such-plan", out)

@@ -43,6 +43,10 @@ def drawn(x):
 #: Checks that cannot apply, with the reason.
 CANNOT = {
     "check_dataframe_column_names_consistency": "columns are found by name, so another order is right, not an error",
+    **dict.fromkeys(
+        ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"),
+        "penalties and stopping times are chosen on held-out rows: a row twice is in both halves, a heavy row is not",
+    ),
 }
 
 

@@ -25,7 +25,7 @@ from ._errors import (
 )
 from ._estimator import Estimator
 from ._estimators import *  # noqa: F403 (one class a family; the list is generated)
-from ._functions import Simulated, describe, fit, list_estimators, load, make_estimator, make_synthetic, simulate
+from ._functions import Simulated, describe, fit, list_estimators, load, make_estimator, make_synthetic, run, simulate
 from ._inference import EffectInference
 from ._paretau import __version__
 
@@ -53,6 +53,7 @@ __all__ = [
     "make_estimator",
     "make_synthetic",
     "metrics",
+    "run",
     "simulate",
     *_estimators.__all__,
 ]

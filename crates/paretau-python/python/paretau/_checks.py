@@ -82,7 +82,10 @@ def weights(what: str, values: Any, n_rows: int) -> np.ndarray | None:
     array = np.asarray(values) if _frames.series(values) is None else None
     if array is not None and array.ndim > 1:
         raise DataError(f"{what}: Sample weights must be 1D array or scalar, got an array of shape {array.shape}")
-    return numbers(what, values, n_rows)
+    checked = numbers(what, values, n_rows)
+    if what == "sample_weight" and not checked.any():
+        raise DataError("sample_weight: every weight is zero, so there is no row to learn from")
+    return checked
 
 
 def group_column(values: Any, n_rows: int) -> _frames.Column | None:

@@ -189,18 +189,18 @@ class Estimator(BaseEstimator):
             if values is not None:
                 roles[role] = _free_name(role, names)
                 table.numbers(roles[role], values)
-        found = evaluate(self.model_, table, roles=json.dumps(roles), seed=0, n_jobs=self._threads())
+        found = evaluate(self.model_, table, roles=json.dumps(roles), seed=0, n_jobs=threads(self.n_jobs))
         return json.loads(found)
 
     def overlap_report(self) -> OverlapReport:
         """How well the arms overlapped in training: k-hat and effective sample sizes per arm, rows at risk, warnings."""
         self._check_fitted()
-        return OverlapReport(json.loads(self.model_.about())["overlap"], self.model_.overlap_in_words())
+        return OverlapReport(json.loads(self.model_.about())["overlap"])
 
     def summary(self) -> str:
         """The fit in a dozen lines of text."""
         self._check_fitted()
-        return summary_text(json.loads(self.model_.about()), self.model_.overlap_in_words())
+        return summary_text(json.loads(self.model_.about()))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes one model file, whole or not at all; `paretau.load` and the command line read it."""
@@ -244,7 +244,7 @@ class Estimator(BaseEstimator):
             params=text,
             seed=seed_from(self.random_state),
             valid_share=float(getattr(self, "validation_fraction", 0.2)),
-            n_jobs=self._threads(),
+            n_jobs=threads(self.n_jobs),
             listener=Progress() if self.verbose else None,
         )
         self._adopt_facts()
@@ -273,7 +273,7 @@ class Estimator(BaseEstimator):
         x.add_to(table, x.names if x.names is not None else self._names)
         if arms is not None:
             table.numbers(column or json.loads(self.model_.about())["roles"]["treatment"], arms)
-        return self.model_.predict(table, level=level, n_jobs=self._threads())
+        return self.model_.predict(table, level=level, n_jobs=threads(self.n_jobs))
 
     def _wanted(self, X: Any) -> set[str] | None:
         """The columns of a frame to read: those of the fit. None when frame and fit do not both have names."""
@@ -322,14 +322,6 @@ class Estimator(BaseEstimator):
                 "before using this estimator."
             )
 
-    def _threads(self) -> int | None:
-        if self.n_jobs is None or self.n_jobs == -1:
-            return None
-        n = int(self.n_jobs)
-        if n == 0:
-            raise UsageError("n_jobs must be a number of threads, or None for all cores, not 0")
-        return n if n > 0 else max(1, (os.cpu_count() or 1) + 1 + n)
-
     @classmethod
     def _entry(cls, params: dict[str, Any]) -> str:
         """The registry name that says most about these parameters; it names the model, it does not change it."""
@@ -348,6 +340,15 @@ def plain(value: Any) -> Any:
     if isinstance(value, (tuple, list, np.ndarray)):
         return [plain(v) for v in value]
     return value
+
+
+def threads(n_jobs: int | None) -> int | None:
+    """A number of threads, counted from the end when negative; None for all cores."""
+    if n_jobs is None or n_jobs == -1:
+        return None
+    if n_jobs == 0:
+        raise UsageError("n_jobs must be a number of threads, or None for all cores, not 0")
+    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
 
 
 def seed_from(random_state: Any) -> int:

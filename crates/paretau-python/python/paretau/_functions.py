@@ -11,7 +11,8 @@ import numpy as np
 
 from . import _estimators, _frames, _paretau, _tables
 from ._errors import InputTypeError, UsageError
-from ._estimator import Estimator, seed_from
+from ._estimator import Estimator, seed_from, threads
+from ._progress import Progress
 
 
 def list_estimators(family: str | None = None) -> list[str]:
@@ -76,7 +77,7 @@ def fit(
         again = _paretau.Table()
         part = _tables.read(data, wanted)
         part.add_to(again, part.names or [])
-        predictions = model.model_.predict(again, n_jobs=model._threads())
+        predictions = model.model_.predict(again, n_jobs=threads(model.n_jobs))
         model.raw_weights_, model.weights_ = predictions["w_raw"], predictions["w"]
     return model
 
@@ -104,6 +105,33 @@ def load(path: str | os.PathLike[str]) -> Estimator:
         _adopt_names(estimator, names)
     estimator._treatment_column = None
     return estimator
+
+
+def run(
+    plan: str,
+    out: str | os.PathLike[str],
+    *,
+    resume: bool = False,
+    shard: str | None = None,
+    data: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+) -> dict[str, Any]:
+    """Runs an experiment plan, built in or a .toml file, into the folder `out`; `resume` does nothing twice.
+
+    Returns the numbers of cells, done now, kept from before and failed; `table.md` and `table.csv` are in the folder.
+    `data` is where the plan's files are (default: the environment's PARETAU_DATA, else the current folder).
+    """
+    found = _paretau.run(
+        os.fspath(plan),
+        os.fspath(out),
+        resume=resume,
+        shard=shard,
+        data_folder=os.fspath(data) if data is not None else os.environ.get("PARETAU_DATA", "."),
+        n_jobs=threads(n_jobs),
+        listener=Progress() if verbose else None,
+    )
+    return json.loads(found)
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,19 @@ from typing import Any
 import numpy as np
 
 from . import _paretau
-from ._errors import DataError
+from ._errors import DataError, UsageError
 
 __all__ = [
     "ess",
     "gpd_fit",
     "khat_threshold",
+    "mmd_rbf",
+    "mmd_rbf_grad",
     "pareto_smooth",
     "pareto_smooth_vjp",
     "psis",
+    "sinkhorn",
+    "sinkhorn_grad",
     "soft_pareto",
     "soft_pareto_vjp",
     "soft_rank",
@@ -94,6 +98,69 @@ def ess(w: Any) -> float:
     return _paretau.ess(_vector("w", w))
 
 
+def mmd_rbf(a: Any, b: Any, bandwidth: float | None = None, *, unbiased: bool = False) -> float:
+    """Squared maximum mean discrepancy between the rows of `a` and `b` with the kernel `exp(-d^2 / (2 bandwidth^2))`.
+
+    No bandwidth means the median distance between rows. Never holds a matrix of all pairs.
+    """
+    return _mmd(a, b, bandwidth, unbiased, False)[0]
+
+
+def mmd_rbf_grad(
+    a: Any, b: Any, bandwidth: float | None = None, *, unbiased: bool = False
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """`mmd_rbf` and its gradients with respect to `a` and `b`, the bandwidth held fixed.
+
+    Two arrays of single precision are computed in it, and their gradients are given in it.
+    """
+    return _mmd(a, b, bandwidth, unbiased, True)
+
+
+def sinkhorn(
+    a: Any, b: Any, eps: float = 0.1, *, squared: bool = False, tolerance: float = 1e-3, max_iterations: int = 100
+) -> float:
+    """Entropic optimal transport cost between the rows of `a` and `b`, near the 1-Wasserstein distance.
+
+    `eps` is the strength of the entropic term as a share of the mean cost: smaller is nearer to Wasserstein and needs
+    more iterations. `squared` takes squared distances as costs.
+    """
+    return _sinkhorn(a, b, eps, squared, tolerance, max_iterations, False)[0]
+
+
+def sinkhorn_grad(
+    a: Any, b: Any, eps: float = 0.1, *, squared: bool = False, tolerance: float = 1e-3, max_iterations: int = 100
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """`sinkhorn` and its gradients with respect to `a` and `b`, `eps` times the mean cost held fixed."""
+    return _sinkhorn(a, b, eps, squared, tolerance, max_iterations, True)
+
+
+def _mmd(a: Any, b: Any, bandwidth: float | None, unbiased: bool, with_grad: bool) -> Any:
+    a, b = np.asarray(a), np.asarray(b)
+    single = a.dtype == b.dtype == np.float32
+    function = _paretau.mmd_rbf_f32 if single else _paretau.mmd_rbf
+    kind = np.float32 if single else np.float64
+    return function(_points("a", a, kind), _points("b", b, kind), bandwidth, unbiased, with_grad)
+
+
+def _sinkhorn(a: Any, b: Any, eps: float, squared: bool, tolerance: float, turns: int, with_grad: bool) -> Any:
+    return _paretau.sinkhorn(
+        _points("a", a, np.float64),
+        _points("b", b, np.float64),
+        eps=eps,
+        squared=squared,
+        tolerance=tolerance,
+        max_iterations=turns,
+        with_grad=with_grad,
+    )
+
+
+def _points(what: str, values: Any, kind: Any) -> np.ndarray:
+    array = np.ascontiguousarray(values, dtype=kind)
+    if array.ndim != 2:
+        raise DataError(f"{what} must have two dimensions (points, coordinates), not {array.ndim}")
+    return array
+
+
 def _vector(what: str, values: Any) -> np.ndarray:
     array = np.ascontiguousarray(values, dtype=np.float64)
     if array.ndim != 1:
@@ -103,7 +170,5 @@ def _vector(what: str, values: Any) -> np.ndarray:
 
 def _is_paper(units: str) -> bool:
     if units not in ("scale-free", "paper"):
-        from ._errors import UsageError
-
         raise UsageError(f"units must be 'scale-free' or 'paper', not {units!r}")
     return units == "paper"
