@@ -57,7 +57,11 @@ fn class(name: &str, entries: &[&Value]) -> Result<String> {
     let stops_early = text(first, "family") == "neural" || text(first, "family") == "selection";
     let common = common(stops_early);
     if let Some(clash) = params.iter().find(|p| common.iter().any(|c| c.0 == text(p, "name"))) {
-        bail!("`{}` has a parameter `{}`, which every Python class has already", text(first, "name"), text(clash, "name"));
+        bail!(
+            "`{}` has a parameter `{}`, which every Python class has already",
+            text(first, "name"),
+            text(clash, "name")
+        );
     }
     let mut out = format!("\n\nclass {name}(Estimator):\n    \"\"\"{}.\n\n", sentence(text(first, "summary")));
     if entries.len() > 1 {

@@ -47,7 +47,12 @@ pub(crate) struct Codes {
     pub(crate) missing: Vec<u16>,
     /// Whether each column is categorical.
     pub(crate) categorical: Vec<bool>,
+    /// The code that most rows of a column have, if there is one, as in sparse columns; [`MISSING`] otherwise.
+    pub(crate) usual: Vec<u16>,
 }
+
+/// Share of the rows from which on a code is the usual one.
+const USUAL_SHARE: f64 = 0.7;
 
 impl Codes {
     /// Codes of all rows of `x`; `wide` for exact mode.
@@ -66,7 +71,11 @@ impl Codes {
             }))
         };
         let categorical = bins.columns.iter().map(crate::bins::ColumnBins::is_categorical).collect();
-        Self { n_rows: x.n_rows(), cells, missing, categorical }
+        let usual = match &cells {
+            Cells::Byte(cells) => cells.par_chunks(x.n_rows().max(1)).map(usual_code).collect(),
+            Cells::Wide(cells) => cells.par_chunks(x.n_rows().max(1)).map(usual_code).collect(),
+        };
+        Self { n_rows: x.n_rows(), cells, missing, categorical, usual }
     }
 
     /// Number of columns.
@@ -91,6 +100,20 @@ impl Codes {
             }));
         }
     }
+}
+
+/// The code of a column's majority, by one pass that can only keep a majority's code and one that counts it.
+fn usual_code<C: Code>(column: &[C]) -> u16 {
+    let (mut candidate, mut lead) = (MISSING, 0_usize);
+    for &code in column {
+        let code: u16 = code.into();
+        if lead == 0 {
+            candidate = code;
+        }
+        lead = if code == candidate { lead + 1 } else { lead.saturating_sub(1) };
+    }
+    let count = column.iter().filter(|&&code| code.into() == candidate).count();
+    if count as f64 >= USUAL_SHARE * column.len() as f64 { candidate } else { MISSING }
 }
 
 fn fill<C: Send + Default + Clone>(

@@ -119,6 +119,7 @@ where
                         codes: &cells[j * codes.n_rows..(j + 1) * codes.n_rows],
                         missing: codes.missing[j],
                         categorical: codes.categorical[j],
+                        usual: codes.usual[j],
                         halfway: growth.halfway,
                     }
                 };

@@ -117,7 +117,7 @@ fn main() {
         let entry = ENTRIES.iter().find(|e| e.info().name == "dpsw-norm").unwrap();
         let params = Params::none().with("members", 1).with("max_steps", 20).with("dropout", 0.0).with("gamma", 1.0);
         let model = entry
-            .build(&params, &Toolbox { bases: &[] })
+            .build(&params, &Toolbox { bases: &[&paretau_neural::MlpBase] })
             .unwrap()
             .fit(&design(1000, 177, 1.0), &FitContext::silent(Seed(1)))
             .unwrap();

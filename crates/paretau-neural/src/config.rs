@@ -174,6 +174,8 @@ pub struct NetConfig {
     pub beta: f64,
     /// Seeds averaged.
     pub members: usize,
+    /// Base learner of a second stage on doubly robust pseudo-outcomes, `auto` or `none`.
+    pub second_stage: String,
 }
 
 impl Default for NetConfig {
@@ -217,6 +219,7 @@ impl Default for NetConfig {
             alpha: 1.0,
             beta: 1.0,
             members: 5,
+            second_stage: "none".to_owned(),
         }
     }
 }

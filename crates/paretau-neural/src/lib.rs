@@ -4,6 +4,7 @@
 //! [`loss`] (one file each), [`model`] (what is computed and what moves in each phase), [`train`] (the one loop), and on
 //! top the estimator with its presets ([`ENTRIES`]).
 
+mod base;
 mod choose;
 pub mod config;
 pub mod data;
@@ -19,11 +20,13 @@ mod predictor;
 pub mod presets;
 mod report;
 mod roles;
+mod second_stage;
 mod settings;
 mod specs;
 mod splits;
 pub mod train;
 
+pub use base::{MlpBase, MlpConfig};
 pub use config::NetConfig;
 pub use estimator::NetEstimator;
 pub use fitted::NetModel;

@@ -74,6 +74,17 @@ impl PlainPredictor {
         Ok(parts.into_iter().collect::<Result<Vec<_>>>()?.concat())
     }
 
+    /// Whether far-out features are held back.
+    pub(crate) fn clamps(&self) -> bool {
+        self.scaler.clamps
+    }
+
+    pub(crate) fn put_scaler(&self, state: &mut State, tag: &str) {
+        let d = self.scaler.mean.len();
+        state.put_f64(&format!("mean{tag}"), &[d], self.scaler.mean.clone());
+        state.put_f64(&format!("scale{tag}"), &[d], self.scaler.scale.clone());
+    }
+
     pub(crate) fn put(&self, state: &mut State, name: &str) {
         state.tensors.insert(name.to_owned(), Tensor::F32(vec![self.params.len()], self.params.clone()));
     }

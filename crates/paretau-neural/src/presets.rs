@@ -8,6 +8,7 @@ use crate::config::{NetConfig, Network, WeightingName};
 use crate::estimator::NetEstimator;
 use crate::fitted::NetModel;
 use crate::loss::Balance;
+use crate::second_stage::{self, SecondStage};
 use crate::specs::SPECS;
 
 const HANDLES: Handles = Handles { missing: false, sparse: true, categories: false, many_arms: false };
@@ -24,12 +25,19 @@ const fn entry(
     ConfigEntry { info, params: SPECS, preset, build, load }
 }
 
-#[allow(clippy::unnecessary_wraps)]
-fn build(config: NetConfig, _: &Toolbox) -> Result<Box<dyn Estimator>> {
-    Ok(Box::new(NetEstimator::new(config)?))
+fn build(config: NetConfig, tools: &Toolbox) -> Result<Box<dyn Estimator>> {
+    let second = config.second_stage.clone();
+    let nets = NetEstimator::new(config)?;
+    if second == "none" {
+        return Ok(Box::new(nets));
+    }
+    Ok(Box::new(SecondStage::new(nets, &second, tools)?))
 }
 
-fn load(state: &State, _: &Toolbox) -> Result<Box<dyn FittedModel>> {
+fn load(state: &State, tools: &Toolbox) -> Result<Box<dyn FittedModel>> {
+    if second_stage::is_second(state) {
+        return second_stage::load(state, tools);
+    }
     Ok(Box::new(NetModel::load(state)?))
 }
 
@@ -151,6 +159,14 @@ pub static DPSW_RAW: ConfigEntry<NetConfig> =
         disentangled(WeightingName::Pareto)
     });
 
+/// The entry of `dpsw-dr`.
+pub static DPSW_DR: ConfigEntry<NetConfig> = entry(
+    "dpsw-dr",
+    (&["DPSW DR"], "DPSW"),
+    ("dpsw-norm with a doubly robust second stage on Pareto-smoothed pseudo-outcomes", DPSW),
+    || NetConfig { second_stage: "auto".to_owned(), ..NetConfig::default() },
+);
+
 /// All neural estimators; the first of a class is the class's default.
 pub const ENTRIES: &[&'static dyn EstimatorEntry] = &[
     &TARNET,
@@ -165,4 +181,5 @@ pub const ENTRIES: &[&'static dyn EstimatorEntry] = &[
     &PSW,
     &DPSW_NORM,
     &DPSW_RAW,
+    &DPSW_DR,
 ];

@@ -114,4 +114,9 @@ pub const SPECS: &[ParamSpec] = &[
     spec("alpha", NOT_NEGATIVE, "How hard GANITE's generator plays against its discriminator."),
     spec("beta", NOT_NEGATIVE, "How hard GANITE's inference net plays against its discriminator."),
     spec("members", ParamKind::Int { min: 1, max: 1000 }, "Nets averaged, each with its own seed and validation rows."),
+    spec(
+        "second_stage",
+        ParamKind::Text,
+        "Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none.",
+    ),
 ];

@@ -96,6 +96,8 @@ fn outcome_phase_with_every_balance_penalty() {
         let one = Objective { penalty: penalty(balance), ..objective(soft) };
         check(&format!("{balance:?}"), &spec(3), &one, OUTCOME);
     }
+    let apart = Objective { independence: 2.0, ..objective(soft) };
+    check("independence", &spec(3), &apart, OUTCOME);
     // Sinkhorn's turns stop at a tolerance of 1e-3, which is then what its gradient is exact to.
     let wasserstein = Objective { penalty: penalty(Balance::Wasserstein), ..objective(soft) };
     let gap = gap(&spec(3), &wasserstein, OUTCOME);

@@ -27,11 +27,12 @@ pub const ESTIMATORS: &[&dyn EstimatorEntry] = &[
     &nets::PSW,
     &nets::DPSW_NORM,
     &nets::DPSW_RAW,
+    &nets::DPSW_DR,
 ];
 
 /// All base learners that meta-learners can stand on; the first that can read a model's features is also the
 /// yardstick of scores without the truth.
-pub const BASES: &[&dyn BaseEntry] = &[&paretau_learners::RIDGE, &paretau_forest::FOREST];
+pub const BASES: &[&dyn BaseEntry] = &[&paretau_learners::RIDGE, &paretau_forest::FOREST, &paretau_neural::MlpBase];
 
 /// The estimator used when none is named.
 pub const DEFAULT_ESTIMATOR: &str = "dpsw-norm";

@@ -4,7 +4,6 @@ use anyhow::Result;
 use paretau::{Model, Seed};
 use serde_json::json;
 
-use super::fit::overlap_in_words;
 use crate::args::{Common, DiagnoseArgs};
 use crate::progress::Progress;
 use crate::{commands::data, output};
@@ -25,7 +24,7 @@ pub(crate) fn run(args: &DiagnoseArgs, common: &Common) -> Result<()> {
     }
     let mut lines = diagnosis.notes.clone();
     lines.push(format!("{} rows, {} features after encoding", diagnosis.n_rows, diagnosis.n_features));
-    lines.extend(overlap_in_words(&diagnosis.overlap));
+    lines.extend(diagnosis.overlap.in_words());
     let extreme: Vec<String> =
         diagnosis.overlap.rows_at_risk.iter().take(10).map(|row| (row + 1).to_string()).collect();
     if !extreme.is_empty() {
@@ -42,7 +41,7 @@ fn of_model(model: &Model, common: &Common) -> Result<()> {
         }));
     }
     let mut lines = about.notes.clone();
-    lines.extend(overlap_in_words(&about.overlap));
+    lines.extend(about.overlap.in_words());
     lines.extend(about.diagnostics.warnings.iter().map(|w| format!("warning: {}", w.message)));
     let numbers = about.diagnostics.numbers.iter().map(|(name, value)| format!("{name}: {}", output::number(*value)));
     lines.extend(numbers);

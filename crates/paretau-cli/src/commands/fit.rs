@@ -1,7 +1,6 @@
 //! `paretau fit`: one estimator, one model file.
 
 use anyhow::Result;
-use paretau::eval::OverlapReport;
 use paretau::{FitOptions, Model, Seed};
 use serde_json::{Value, json};
 
@@ -59,21 +58,6 @@ pub(crate) fn in_words(model: &Model) -> String {
             output::number(ate.hi)
         ),
     ];
-    lines.extend(overlap_in_words(&about.overlap));
+    lines.extend(about.overlap.in_words());
     lines.join("\n")
-}
-
-/// The overlap in a few lines, warnings last.
-pub(crate) fn overlap_in_words(overlap: &OverlapReport) -> Vec<String> {
-    let (low, high) = overlap.range;
-    let mut lines = vec![format!("propensities from {low:.3} to {high:.3}")];
-    for (name, arm) in ["control", "treated"].into_iter().zip(&overlap.arms) {
-        let khat = arm.khat.map_or("no tail".to_owned(), |k| format!("k-hat {k:.2} (limit {:.2})", arm.khat_threshold));
-        lines.push(format!(
-            "{name}: {} rows, {khat}, effective rows {:.0} raw, {:.0} truncated, {:.0} smoothed",
-            arm.n, arm.ess_raw, arm.ess_truncated, arm.ess_smoothed
-        ));
-    }
-    lines.extend(overlap.warnings.iter().map(|w| format!("warning: {}", w.message)));
-    lines
 }

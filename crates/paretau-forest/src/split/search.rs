@@ -2,10 +2,12 @@
 //!
 //! Bins that no row of the node falls into cost nothing: a bit marks the others. Exact mode sorts codes instead of
 //! using a histogram; both ways add up a bin's rows in the same order, so they agree to the last bit.
-//! Missing values are tried on either side and alone; the levels of a categorical column are put in order of their
+//! Where most rows of a column have one code, as in sparse columns, only the others are added up, and that code gets
+//! what is left of the node's total. Missing values are tried on either side and alone; the levels of a categorical column are put in order of their
 //! labels and cut as if they were numbers, which for least squares finds the best of all subsets (Fisher 1958).
 
 use super::SplitRule;
+use crate::bins::MISSING;
 use crate::codes::Code;
 use crate::tree::{LevelSet, contains};
 
@@ -57,6 +59,8 @@ pub(crate) struct ColumnView<'a, C> {
     /// The code of missing values.
     pub(crate) missing: u16,
     pub(crate) categorical: bool,
+    /// The code that most rows have, if there is one; otherwise above all codes.
+    pub(crate) usual: u16,
     /// Whether a threshold lies halfway to the next code that occurs, or at the last code that goes left.
     pub(crate) halfway: bool,
 }
@@ -109,7 +113,7 @@ impl<const L: usize> Search<L> {
             }
             self.collect(seen);
         } else {
-            self.sort(node, column.codes, R::HONEST_LANE);
+            self.sort::<Label, R, C>(node, column);
         }
         if self.groups.codes.len() < 2 {
             return;
@@ -131,14 +135,31 @@ impl<const L: usize> Search<L> {
         let mut seen = [0_u64; 4];
         let bins = &mut *self.bins;
         let mark = |seen: &mut LevelSet, code: u8| seen[usize::from(code >> 6)] |= 1 << (code & 63);
+        let usual = u8::try_from(column.usual).ok();
         if let Some(lane) = R::HONEST_LANE {
             for &row in node.honest {
                 let code = codes[row as usize].byte();
-                mark(&mut seen, code);
-                bins[usize::from(code)][lane] += 1.0;
+                if usual != Some(code) {
+                    mark(&mut seen, code);
+                    bins[usize::from(code)][lane] += 1.0;
+                }
             }
         }
-        if node.rows.len() < MARK_BELOW {
+        if let Some(usual) = usual {
+            for (&row, lanes) in node.rows.iter().zip(node.lanes) {
+                let code = codes[row as usize].byte();
+                if code != usual {
+                    mark(&mut seen, code);
+                    add(&mut bins[usize::from(code)], lanes);
+                }
+            }
+            let mut rest = node.total;
+            each_in(seen, |code| rest = minus(&rest, &bins[code]));
+            if rest[R::COUNT_LANE] != 0.0 {
+                mark(&mut seen, usual);
+                bins[usize::from(usual)] = rest;
+            }
+        } else if node.rows.len() < MARK_BELOW {
             for (&row, lanes) in node.rows.iter().zip(node.lanes) {
                 let code = codes[row as usize].byte();
                 mark(&mut seen, code);
@@ -169,20 +190,16 @@ impl<const L: usize> Search<L> {
         let mut left = [0.0; L];
         let mut floor = best.gain * TIE;
         let mut found = None;
-        for (word, mut bits) in seen.into_iter().enumerate() {
-            while bits != 0 {
-                let code = word * 64 + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                add(&mut left, &self.bins[code]);
-                self.bins[code] = [0.0; L];
-                // With the last bin everything is on the left, which no rule allows.
-                let gain = rule.gain(&node.bounds, &left, &minus(&node.total, &left), floor);
-                if gain > floor {
-                    floor = gain * TIE;
-                    found = Some((code as u16, gain, rule.rows(&left)));
-                }
+        each_in(seen, |code| {
+            add(&mut left, &self.bins[code]);
+            self.bins[code] = [0.0; L];
+            // With the last bin everything is on the left, which no rule allows.
+            let gain = rule.gain(&node.bounds, &left, &minus(&node.total, &left), floor);
+            if gain > floor {
+                floor = gain * TIE;
+                found = Some((code as u16, gain, rule.rows(&left)));
             }
-        }
+        });
         let Some((code, gain, rows)) = found else { return };
         let cut = next_in(&seen, code).map_or(code, |next| column.cut(code, next));
         // No missing value to learn from: they will follow the larger side.
@@ -194,19 +211,20 @@ impl<const L: usize> Search<L> {
     fn collect(&mut self, seen: LevelSet) {
         self.groups.codes.clear();
         self.groups.sums.clear();
-        for (word, mut bits) in seen.into_iter().enumerate() {
-            while bits != 0 {
-                let code = word * 64 + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                self.groups.codes.push(code as u16);
-                self.groups.sums.push(self.bins[code]);
-                self.bins[code] = [0.0; L];
-            }
-        }
+        each_in(seen, |code| {
+            self.groups.codes.push(code as u16);
+            self.groups.sums.push(self.bins[code]);
+            self.bins[code] = [0.0; L];
+        });
     }
 
     /// Groups by sorting.
-    fn sort<B, C: Code>(&mut self, node: &NodeView<'_, B, L>, codes: &[C], honest_lane: Option<usize>) {
+    fn sort<Label, R: SplitRule<Label, L>, C: Code>(
+        &mut self,
+        node: &NodeView<'_, R::Bounds, L>,
+        column: &ColumnView<'_, C>,
+    ) {
+        let (codes, honest_lane) = (column.codes, R::HONEST_LANE);
         let key = |row: u32, k: usize| -> u64 { u64::from(codes[row as usize].into()) << 32 | k as u64 };
         self.keys.clear();
         self.keys.extend(node.rows.iter().enumerate().map(|(k, &row)| key(row, k)));
@@ -214,6 +232,7 @@ impl<const L: usize> Search<L> {
             let n = node.rows.len();
             self.keys.extend(node.honest.iter().enumerate().map(|(k, &row)| key(row, n + k)));
         }
+        self.keys.retain(|key| (key >> 32) as u16 != column.usual);
         self.keys.sort_unstable();
         let Groups { codes: group_codes, sums } = &mut self.groups;
         group_codes.clear();
@@ -229,6 +248,14 @@ impl<const L: usize> Search<L> {
                 (Some(lanes), _) => add(sums, lanes),
                 (None, Some(lane)) => sums[lane] += 1.0,
                 (None, None) => {}
+            }
+        }
+        if column.usual != MISSING {
+            let rest = sums.iter().fold(node.total, |rest, sums| minus(&rest, sums));
+            if rest[R::COUNT_LANE] != 0.0 {
+                let at = group_codes.partition_point(|&code| code < column.usual);
+                group_codes.insert(at, column.usual);
+                sums.insert(at, rest);
             }
         }
     }
@@ -328,4 +355,15 @@ fn add<const L: usize>(to: &mut [f64; L], from: &[f64; L]) {
 /// The smallest code in the set above `code`.
 fn next_in(set: &LevelSet, code: u16) -> Option<u16> {
     (code + 1..256).find(|&next| contains(set, next))
+}
+
+/// Calls `each` for the codes in the set, ascending.
+#[inline(always)]
+fn each_in(set: LevelSet, mut each: impl FnMut(usize)) {
+    for (word, mut bits) in set.into_iter().enumerate() {
+        while bits != 0 {
+            each(word * 64 + bits.trailing_zeros() as usize);
+            bits &= bits - 1;
+        }
+    }
 }

@@ -3,7 +3,7 @@
 //! Each side needs at least `min_node_size` rows with the treatment below the parent's mean and as many at or above
 //! it, and at least a share `alpha` of the parent's treatment variation Σw(z − z̄)².
 
-use super::variance::least_squares;
+use super::variance::{is_above, least_squares};
 use super::{NO_GAIN, SplitRule};
 use crate::relabel::Label;
 
@@ -68,12 +68,16 @@ impl<const L: usize> SplitRule<Label, L> for Treatment {
 
     #[inline(always)]
     fn gain(&self, least: &f64, left: &[f64; L], right: &[f64; L], floor: f64) -> f64 {
-        let k = self.min_node_size as u64;
         let ((nl, high_l), (nr, high_r)) = (unpack(left[COUNTS]), unpack(right[COUNTS]));
+        let (wl, wr) = if L > WEIGHT { (left[L - 1], right[L - 1]) } else { (nl as f64, nr as f64) };
+        // Few splits are better than the best so far, so that is asked first.
+        if !is_above(left[0], right[0], [wl, wr], floor) {
+            return NO_GAIN;
+        }
+        let k = self.min_node_size as u64;
         if high_l < k || high_r < k || nl - high_l < k || nr - high_r < k {
             return NO_GAIN;
         }
-        let (wl, wr) = if L > WEIGHT { (left[L - 1], right[L - 1]) } else { (nl as f64, nr as f64) };
         // Σz² − (Σz)²/w ≥ least, without the division.
         let (sl, sr) = (left[2] * wl - left[1] * left[1], right[2] * wr - right[1] * right[1]);
         if sl < least * wl || sr < least * wr {

@@ -38,7 +38,7 @@ fn main() {
                 let split = Split::random(set.design.t(), 0.0, 0.2, Seed(seed).named("study")).unwrap();
                 let train = set.design.select(&split.train).unwrap();
                 let ctx = FitContext { valid_share: 0.25, ..FitContext::silent(Seed(seed)) };
-                let estimator = entry.build(&params, &Toolbox { bases: &[] }).unwrap();
+                let estimator = entry.build(&params, &Toolbox { bases: &[&paretau_neural::MlpBase] }).unwrap();
                 let start = Instant::now();
                 let model = match estimator.fit(&train, &ctx) {
                     Ok(model) => model,

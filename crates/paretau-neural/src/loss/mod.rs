@@ -1,6 +1,7 @@
 //! Losses and penalties, each with its derivative: one file each.
 
 pub mod balance;
+pub mod independence;
 pub mod outcome;
 pub mod propensity;
 pub mod targeted;

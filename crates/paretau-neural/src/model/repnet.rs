@@ -23,6 +23,7 @@ use crate::data::{Batch, Rows, Sample};
 use crate::engine::{Activation, Block, Dropout, Input, Layout, Move, Net, NetShape, NetWork};
 use crate::error::failed;
 use crate::loss::balance::Stripe;
+use crate::loss::independence::IndependenceWork;
 use crate::loss::targeted::{Fluctuation, targeted};
 use crate::loss::{Balance, BalanceWork, propensity};
 
@@ -101,6 +102,7 @@ pub struct RepNet<T> {
     capacity: usize,
     weigher: Weigher,
     balance: BalanceWork<T>,
+    independence: IndependenceWork,
     /// The batch at hand.
     t: Vec<u8>,
     n0: usize,
@@ -157,6 +159,7 @@ impl<T: Real> RepNet<T> {
             capacity,
             weigher,
             balance: BalanceWork::default(),
+            independence: IndependenceWork::default(),
             t: Vec::with_capacity(capacity),
             n0: 0,
             key: 0,
@@ -368,6 +371,10 @@ impl<T: Real> RepNet<T> {
         if penalty.strength > 0.0 && penalty.balance != Balance::None && n0 > 0 && n0 < n {
             let stripe = Stripe { width: width.0, start: self.spec.balanced * width.1, k: width.1, n0 };
             loss += self.balance.add(penalty, (z, d_z), stripe, parallelism)?;
+        }
+        if self.objective.independence > 0.0 {
+            let strength = (self.objective.independence, penalty.width);
+            loss += self.independence.add(strength, (z, d_z), (self.spec.groups, width.1, n0));
         }
         let input = self.rows.input(&sample.table)?;
         self.nets.encoders.backward(params, input, &mut self.encoded, (Some(grads), None), parallelism)?;

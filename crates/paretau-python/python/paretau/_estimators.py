@@ -657,6 +657,9 @@ class TARNet(Estimator):
         How hard GANITE's inference net plays against its discriminator. Takes a number of at least 0.
     members : int, default 5
         Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
+    second_stage : str, default "none"
+        Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none. Takes a
+        word.
     validation_fraction : float, default 0.2
         Share of the rows held out to decide when to stop.
     random_state : int, numpy generator or None, default 0
@@ -716,6 +719,7 @@ class TARNet(Estimator):
         alpha: float = 1.0,
         beta: float = 1.0,
         members: int = 5,
+        second_stage: str = "none",
         validation_fraction: float = 0.2,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -759,6 +763,7 @@ class TARNet(Estimator):
         self.alpha = alpha
         self.beta = beta
         self.members = members
+        self.second_stage = second_stage
         self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -872,6 +877,9 @@ class CFR(Estimator):
         How hard GANITE's inference net plays against its discriminator. Takes a number of at least 0.
     members : int, default 5
         Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
+    second_stage : str, default "none"
+        Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none. Takes a
+        word.
     validation_fraction : float, default 0.2
         Share of the rows held out to decide when to stop.
     random_state : int, numpy generator or None, default 0
@@ -932,6 +940,7 @@ class CFR(Estimator):
         alpha: float = 1.0,
         beta: float = 1.0,
         members: int = 5,
+        second_stage: str = "none",
         validation_fraction: float = 0.2,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -975,6 +984,7 @@ class CFR(Estimator):
         self.alpha = alpha
         self.beta = beta
         self.members = members
+        self.second_stage = second_stage
         self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -1082,6 +1092,9 @@ class DragonNet(Estimator):
         How hard GANITE's inference net plays against its discriminator. Takes a number of at least 0.
     members : int, default 5
         Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
+    second_stage : str, default "none"
+        Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none. Takes a
+        word.
     validation_fraction : float, default 0.2
         Share of the rows held out to decide when to stop.
     random_state : int, numpy generator or None, default 0
@@ -1141,6 +1154,7 @@ class DragonNet(Estimator):
         alpha: float = 1.0,
         beta: float = 1.0,
         members: int = 5,
+        second_stage: str = "none",
         validation_fraction: float = 0.2,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -1184,6 +1198,7 @@ class DragonNet(Estimator):
         self.alpha = alpha
         self.beta = beta
         self.members = members
+        self.second_stage = second_stage
         self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -1291,6 +1306,9 @@ class GANITE(Estimator):
         How hard GANITE's inference net plays against its discriminator. Takes a number of at least 0.
     members : int, default 5
         Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
+    second_stage : str, default "none"
+        Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none. Takes a
+        word.
     validation_fraction : float, default 0.2
         Share of the rows held out to decide when to stop.
     random_state : int, numpy generator or None, default 0
@@ -1350,6 +1368,7 @@ class GANITE(Estimator):
         alpha: float = 1.0,
         beta: float = 1.0,
         members: int = 5,
+        second_stage: str = "none",
         validation_fraction: float = 0.2,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -1393,6 +1412,7 @@ class GANITE(Estimator):
         self.alpha = alpha
         self.beta = beta
         self.members = members
+        self.second_stage = second_stage
         self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -1507,6 +1527,9 @@ class DRCFR(Estimator):
         How hard GANITE's inference net plays against its discriminator. Takes a number of at least 0.
     members : int, default 5
         Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
+    second_stage : str, default "none"
+        Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none. Takes a
+        word.
     validation_fraction : float, default 0.2
         Share of the rows held out to decide when to stop.
     random_state : int, numpy generator or None, default 0
@@ -1569,6 +1592,7 @@ class DRCFR(Estimator):
         alpha: float = 1.0,
         beta: float = 1.0,
         members: int = 5,
+        second_stage: str = "none",
         validation_fraction: float = 0.2,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -1612,6 +1636,7 @@ class DRCFR(Estimator):
         self.alpha = alpha
         self.beta = beta
         self.members = members
+        self.second_stage = second_stage
         self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -1719,6 +1744,9 @@ class PSW(Estimator):
         How hard GANITE's inference net plays against its discriminator. Takes a number of at least 0.
     members : int, default 5
         Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
+    second_stage : str, default "none"
+        Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none. Takes a
+        word.
     validation_fraction : float, default 0.2
         Share of the rows held out to decide when to stop.
     random_state : int, numpy generator or None, default 0
@@ -1778,6 +1806,7 @@ class PSW(Estimator):
         alpha: float = 1.0,
         beta: float = 1.0,
         members: int = 5,
+        second_stage: str = "none",
         validation_fraction: float = 0.2,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -1821,6 +1850,7 @@ class PSW(Estimator):
         self.alpha = alpha
         self.beta = beta
         self.members = members
+        self.second_stage = second_stage
         self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -1835,6 +1865,8 @@ class DPSW(Estimator):
     - ``dpsw-norm``: Three representations, differentiable Pareto-smoothed weights divided by their arm's mean (the
       defaults)
     - ``dpsw``: Three representations, differentiable Pareto-smoothed weights (``gamma=1.0, weighting="pareto"``)
+    - ``dpsw-dr``: dpsw-norm with a doubly robust second stage on Pareto-smoothed pseudo-outcomes
+      (``second_stage="auto"``)
 
     Parameters
     ----------
@@ -1934,6 +1966,9 @@ class DPSW(Estimator):
         How hard GANITE's inference net plays against its discriminator. Takes a number of at least 0.
     members : int, default 5
         Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
+    second_stage : str, default "none"
+        Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none. Takes a
+        word.
     validation_fraction : float, default 0.2
         Share of the rows held out to decide when to stop.
     random_state : int, numpy generator or None, default 0
@@ -1951,6 +1986,7 @@ class DPSW(Estimator):
     _presets: ClassVar[dict[str, dict[str, Any]]] = {
         "dpsw-norm": {},
         "dpsw": {"gamma": 1.0, "weighting": "pareto"},
+        "dpsw-dr": {"second_stage": "auto"},
     }
 
     def __init__(
@@ -1994,6 +2030,7 @@ class DPSW(Estimator):
         alpha: float = 1.0,
         beta: float = 1.0,
         members: int = 5,
+        second_stage: str = "none",
         validation_fraction: float = 0.2,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -2037,6 +2074,7 @@ class DPSW(Estimator):
         self.alpha = alpha
         self.beta = beta
         self.members = members
+        self.second_stage = second_stage
         self.validation_fraction = validation_fraction
         self.random_state = random_state
         self.n_jobs = n_jobs

@@ -1,0 +1,187 @@
+//! A second stage on top of the nets: Pareto-smoothed doubly robust pseudo-outcomes of rows that the nets held out, and a
+//! regression of what the nets left unexplained in them.
+//!
+//! With held-out `mu0, mu1, e` and inverse propensities `v`, Pareto-smoothed and divided by their mean arm by arm,
+//! `psi = mu1 - mu0 + (2t - 1) v (y - mu_t)` is an unbiased but noisy view of the effect. The regression learns
+//! `psi - (mu1 - mu0)`, and its share in the answer, 0 to 1, is the one that predicts best out of fold: where
+//! pseudo-outcomes are all noise the nets' effects stay as they are.
+
+use paretau_core::{
+    BaseEntry, Design, Diagnostics, Effects, Error, Estimator, Event, Features, FitContext, FittedModel,
+    FittedRegressor, Params, RegressionTask, Regressor, Result, State, Target, Toolbox, folds,
+};
+use paretau_kernels::psis::{Psis, TailRule};
+use serde::{Deserialize, Serialize};
+
+use crate::estimator::NetEstimator;
+use crate::fitted::NetModel;
+
+/// Folds in which the regression's share is chosen.
+const FOLDS: usize = 5;
+
+/// Nets with a regression on top.
+#[derive(Debug)]
+pub(crate) struct SecondStage {
+    nets: NetEstimator,
+    base: &'static str,
+    regressor: Box<dyn Regressor>,
+}
+
+/// The base learner of that name; `auto` prefers forests, which see what nets do not.
+fn find(tools: &Toolbox, name: &str) -> Result<&'static dyn BaseEntry> {
+    if name == "auto" {
+        return tools.base("forest").or_else(|_| tools.base("mlp"));
+    }
+    tools.base(name)
+}
+
+impl SecondStage {
+    pub(crate) fn new(nets: NetEstimator, base: &str, tools: &Toolbox) -> Result<Self> {
+        let entry = find(tools, base)?;
+        Ok(Self { nets, base: entry.name(), regressor: entry.build(&Params::none())? })
+    }
+}
+
+/// Doubly robust corrections `psi - (mu1 - mu0)` from held-out nuisances.
+fn corrections(design: &Design, held_out: &Effects) -> Result<Vec<f64>> {
+    let Some(e) = design.propensity().or(held_out.e.as_deref()) else {
+        return Err(Error::Unsupported {
+            estimator: "second_stage".into(),
+            message: "needs nets with a propensity, or known propensities".into(),
+        });
+    };
+    let mut out = vec![0.0; design.n_rows()];
+    let mut psis = Psis::default();
+    for arm in 0..2_u8 {
+        let rows = design.rows_of_arm(arm);
+        let logs: Vec<f64> =
+            rows.iter().map(|&i| -(if arm == 1 { e[i] } else { 1.0 - e[i] }).max(1e-12).ln()).collect();
+        let mut smooth = logs.clone();
+        // Too few rows for a tail: the weights stay as they are.
+        let _ = psis.smooth_unnormalised(&logs, 1.0, TailRule::Loo, &mut smooth);
+        let v: Vec<f64> = smooth.iter().map(|l| l.exp()).collect();
+        let own = rows.len() as f64 / design.n_rows() as f64;
+        let mean = v.iter().sum::<f64>() / v.len().max(1) as f64;
+        for (&i, v) in rows.iter().zip(&v) {
+            let mu = if arm == 1 { held_out.mu1[i] } else { held_out.mu0[i] };
+            let sign = if arm == 1 { 1.0 } else { -1.0 };
+            // Inverse propensities of an arm sum to the number of all rows.
+            out[i] = sign * v / (mean * own) * (design.y()[i] - mu);
+        }
+    }
+    Ok(out)
+}
+
+/// A regression of a mean with the design's columns.
+fn task<'a>(
+    design: &'a Design,
+    (x, y): (&'a Features, &'a [f64]),
+    weight: Option<&'a [f64]>,
+    groups: Option<&'a [u32]>,
+) -> RegressionTask<'a> {
+    RegressionTask { x, columns: design.columns(), y, weight, groups, target: Target::Mean }
+}
+
+impl Estimator for SecondStage {
+    fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>> {
+        // Windows that tile the rows: every row is held out by one member.
+        let members = self.nets.config().members.max(2);
+        let tiled = FitContext { valid_share: 1.0 / members as f64, ..*ctx };
+        let mut config = self.nets.config().clone();
+        config.members = members;
+        let nets = NetEstimator::new(config)?.fit_nets(design, &tiled)?;
+        let Some(held_out) = nets.held_out.as_ref() else {
+            return Err(Error::unfit(
+                "the second stage needs every row to be held out once; there are too few rows for it",
+            ));
+        };
+        ctx.event(&Event::Stage { name: "second stage".into(), total: None });
+        let rest = corrections(design, held_out)?;
+        let quiet = FitContext { checkpoint: None, ..ctx.with_seed(ctx.seed.named("second stage")) };
+        let fitted =
+            self.regressor.fit(&task(design, (design.x(), &rest), design.weight(), design.groups()), &quiet)?;
+        let told = match fitted.held_out() {
+            Some(told) => told.to_vec(),
+            None => {
+                let mut told = vec![0.0; rest.len()];
+                let n_folds = FOLDS.min(design.rows_of_arm(0).len()).min(design.rows_of_arm(1).len());
+                for (k, fold) in folds(design.t(), design.groups(), n_folds.max(2), quiet.seed)?.iter().enumerate() {
+                    let pick = |v: &[f64]| fold.train.iter().map(|&i| v[i]).collect::<Vec<f64>>();
+                    let (x, y) = (design.x().select(&fold.train), pick(&rest));
+                    let weight = design.weight().map(pick);
+                    let groups = design.groups().map(|g| fold.train.iter().map(|&i| g[i]).collect::<Vec<u32>>());
+                    let part = task(design, (&x, &y), weight.as_deref(), groups.as_deref());
+                    let model = self.regressor.fit(&part, &quiet.with_seed(quiet.seed.indexed(k as u64)))?;
+                    let said = model.predict(&design.x().select(&fold.held_out))?;
+                    fold.held_out.iter().zip(said).for_each(|(&i, v)| told[i] = v);
+                }
+                told
+            }
+        };
+        let (cross, square) = told.iter().zip(&rest).fold((0.0, 0.0), |(c, s), (a, b)| (c + a * b, s + a * a));
+        let share = if square > 0.0 { (cross / square).clamp(0.0, 1.0) } else { 0.0 };
+        let mut diagnostics = nets.diagnostics.clone();
+        diagnostics.note("second_stage_share", share);
+        Ok(Box::new(SecondModel { nets, base: self.base.to_owned(), fitted, share, diagnostics }))
+    }
+}
+
+#[derive(Debug)]
+struct SecondModel {
+    nets: NetModel,
+    base: String,
+    fitted: Box<dyn FittedRegressor>,
+    share: f64,
+    diagnostics: Diagnostics,
+}
+
+#[derive(Serialize, Deserialize)]
+struct About {
+    base: String,
+    share: f64,
+    diagnostics: Diagnostics,
+}
+
+impl FittedModel for SecondModel {
+    fn n_features(&self) -> usize {
+        self.nets.n_features()
+    }
+
+    fn effects(&self, x: &Features) -> Result<Effects> {
+        let mut effects = self.nets.effects(x)?;
+        if self.share > 0.0 {
+            let more = self.fitted.predict(x)?;
+            effects.tau.iter_mut().zip(&more).for_each(|(tau, m)| *tau += self.share * m);
+        }
+        Ok(effects)
+    }
+
+    fn diagnostics(&self) -> &Diagnostics {
+        &self.diagnostics
+    }
+
+    fn state(&self) -> Result<State> {
+        let mut state = State::default();
+        let about = About { base: self.base.clone(), share: self.share, diagnostics: self.diagnostics.clone() };
+        state.nest("second", State::new(&about)?);
+        state.nest("nets", self.nets.state()?);
+        state.nest("regression", self.fitted.state()?);
+        Ok(state)
+    }
+}
+
+/// Whether a state is one of a second stage.
+pub(crate) fn is_second(state: &State) -> bool {
+    state.json.get("second").is_some()
+}
+
+/// Brings a model with a second stage back.
+pub(crate) fn load(state: &State, tools: &Toolbox) -> Result<Box<dyn FittedModel>> {
+    let About { base, share, diagnostics } = state.nested("second")?.parse()?;
+    let nets = NetModel::load(&state.nested("nets")?)?;
+    let fitted = tools.base(&base)?.load(&state.nested("regression")?)?;
+    if !(0.0..=1.0).contains(&share) {
+        return Err(Error::bad_model("the second stage's share is not one"));
+    }
+    Ok(Box::new(SecondModel { nets, base, fitted, share, diagnostics }))
+}

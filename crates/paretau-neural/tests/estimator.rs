@@ -1,0 +1,279 @@
+//! Fits as users see them: same bits, checkpoints, saved models, bad data.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod common;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use paretau_core::{
+    CheckpointStore, Dense, Design, ErrorKind, EstimatorEntry, Event, Features, FitContext, FittedModel, Observer,
+    Params, Result, Seed, Silent, State, Toolbox,
+};
+use paretau_neural::ENTRIES;
+
+const TOOLS: Toolbox = Toolbox { bases: &[&paretau_neural::MlpBase] };
+
+fn entry(name: &str) -> &'static dyn EstimatorEntry {
+    *ENTRIES.iter().find(|e| e.info().name == name).unwrap()
+}
+
+/// Short training, so that tests of plumbing are quick.
+fn short() -> Params {
+    Params::none()
+        .with("members", 2)
+        .with("max_steps", 40)
+        .with("min_steps", 20)
+        .with("patience", 20)
+        .with("encoder", vec![8, 8])
+        .with("representation", 4)
+        .with("heads", vec![8])
+        .with("propensity", vec![8])
+}
+
+fn fit(name: &str, params: &Params, design: &Design, seed: u64) -> Result<Box<dyn FittedModel>> {
+    entry(name).build(params, &TOOLS).unwrap().fit(design, &FitContext::silent(Seed(seed)))
+}
+
+fn in_pool<R: Send>(threads: usize, f: impl FnOnce() -> R + Send) -> R {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(f)
+}
+
+#[test]
+fn every_preset_fits_saves_and_loads() {
+    for binary in [false, true] {
+        let design = common::design(160, 4, binary);
+        for entry in ENTRIES {
+            let name = entry.info().name;
+            let model = fit(name, &short(), &design, 1).unwrap();
+            let effects = model.effects(design.x()).unwrap();
+            assert!(effects.is_finite(), "{name}");
+            if binary {
+                assert!(effects.mu0.iter().chain(&effects.mu1).all(|m| (0.0..=1.0).contains(m)), "{name}");
+            }
+            let again = entry.load(&model.state().unwrap(), &TOOLS).unwrap();
+            assert_eq!(effects, again.effects(design.x()).unwrap(), "{name}");
+            assert_eq!(model.diagnostics(), again.diagnostics(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn same_bits_with_one_and_two_threads() {
+    let design = common::design(700, 4, false);
+    for name in ["dpsw-norm", "cfr-wass", "ganite", "psw"] {
+        for members in [1, 3] {
+            let params = short().with("members", members).with("batch", 600);
+            let one = in_pool(1, || fit(name, &params, &design, 3).unwrap().effects(design.x()).unwrap());
+            let two = in_pool(2, || fit(name, &params, &design, 3).unwrap().effects(design.x()).unwrap());
+            assert_eq!(one, two, "{name} with {members} members");
+        }
+    }
+}
+
+#[derive(Default)]
+struct Memory(Mutex<Option<State>>);
+
+impl CheckpointStore for Memory {
+    fn load(&self) -> Result<Option<State>> {
+        Ok(self.0.lock().unwrap().clone())
+    }
+    fn save(&self, state: &State) -> Result<()> {
+        *self.0.lock().unwrap() = Some(state.clone());
+        Ok(())
+    }
+}
+
+/// Asks to stop after some epochs.
+struct Impatient {
+    left: AtomicU64,
+}
+
+impl Observer for Impatient {
+    fn event(&self, event: &Event) {
+        if matches!(event, Event::Epoch { .. }) {
+            let left = self.left.load(Ordering::Relaxed);
+            self.left.store(left.saturating_sub(1), Ordering::Relaxed);
+        }
+    }
+    fn interrupted(&self) -> bool {
+        self.left.load(Ordering::Relaxed) == 0
+    }
+}
+
+#[test]
+fn a_resumed_fit_ends_in_the_same_bits() {
+    let design = common::design(200, 4, false);
+    for name in ["dpsw-norm", "ganite", "psw"] {
+        let estimator = entry(name).build(&short(), &TOOLS).unwrap();
+        let whole = estimator.fit(&design, &FitContext::silent(Seed(9))).unwrap().effects(design.x()).unwrap();
+        let store = Memory::default();
+        let mut stops = 0;
+        let resumed = loop {
+            let observer = Impatient { left: AtomicU64::new(2) };
+            let ctx = FitContext { observer: &observer, checkpoint: Some(&store), ..FitContext::silent(Seed(9)) };
+            match estimator.fit(&design, &ctx) {
+                Ok(model) => break model,
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Interrupted, "{error}");
+                    stops += 1;
+                    assert!(stops < 200, "{name} does not get on");
+                }
+            }
+        };
+        assert!(stops > 1, "{name} was never interrupted");
+        assert_eq!(whole, resumed.effects(design.x()).unwrap(), "{name}");
+        let other = FitContext { observer: &Silent, checkpoint: Some(&store), ..FitContext::silent(Seed(10)) };
+        assert!(estimator.fit(&design, &other).unwrap_err().to_string().contains("checkpoint"));
+    }
+}
+
+#[test]
+fn five_members_hold_out_every_row_and_tell_their_spread() {
+    let design = common::design(300, 4, false);
+    let model = fit("dpsw-norm", &short().with("members", 5), &design, 1).unwrap();
+    let held_out = model.held_out_effects().unwrap();
+    assert!(held_out.is_finite() && held_out.len() == 300 && held_out.e.is_some());
+    let effects = model.effects(design.x()).unwrap();
+    assert!(effects.se.unwrap().iter().all(|s| *s > 0.0));
+    assert!(effects.e.unwrap().iter().all(|e| *e > 0.0 && *e < 1.0));
+}
+
+/// Rows whose treatment, features or sizes defeat careless code.
+fn extremes() -> Vec<(&'static str, Design)> {
+    let make = |n: usize, f: &dyn Fn(usize, &mut paretau_core::Rng) -> (Vec<f64>, u8, f64)| {
+        let mut rng = Seed(21).rng();
+        let (mut x, mut t, mut y) = (vec![], vec![], vec![]);
+        for i in 0..n {
+            let (row, a, b) = f(i, &mut rng);
+            x.extend(row);
+            t.push(a);
+            y.push(b);
+        }
+        let d = x.len() / n;
+        Design::new(Features::Dense(Dense::new(n, d, x).unwrap()), t, y).unwrap()
+    };
+    vec![
+        (
+            "perfect separation",
+            make(200, &|_, rng| {
+                let z = rng.normal();
+                (vec![z, rng.normal()], u8::from(z > 0.0), z)
+            }),
+        ),
+        (
+            "an arm of three rows",
+            make(200, &|i, rng| (vec![rng.normal(), rng.normal()], u8::from(i < 3), rng.normal())),
+        ),
+        (
+            "constant, duplicated and huge columns",
+            make(200, &|i, rng| {
+                let z = rng.normal();
+                (vec![5.0, z, z, 1e12 * rng.normal(), 1e12 + rng.normal(), 0.0], u8::from(i % 2 == 0), z)
+            }),
+        ),
+        ("a constant outcome", make(100, &|i, rng| (vec![rng.normal()], u8::from(i % 2 == 0), 3.0))),
+        ("huge outcomes", make(100, &|i, rng| (vec![rng.normal()], u8::from(i % 3 == 0), 1e150 * rng.normal()))),
+        ("ten rows", make(10, &|i, rng| (vec![rng.normal()], u8::from(i % 2 == 0), rng.normal()))),
+        ("two rows", make(2, &|i, rng| (vec![rng.normal()], u8::from(i % 2 == 0), rng.normal()))),
+        (
+            "propensities of a millionth",
+            make(400, &|i, rng| {
+                let z = rng.normal();
+                (vec![z], u8::from(i % 100 == 0), z)
+            })
+            .with_propensity((0..400).map(|i| if i % 2 == 0 { 1e-6 } else { 1.0 - 1e-6 }).collect())
+            .unwrap(),
+        ),
+    ]
+}
+
+#[test]
+fn extreme_data_give_finite_effects_or_a_typed_error() {
+    for (what, design) in extremes() {
+        for name in ["dpsw-norm", "drcfr", "dpsw", "psw", "dragonnet", "cfr-wass", "ganite"] {
+            match fit(name, &short(), &design, 2) {
+                Ok(model) => {
+                    assert!(model.effects(design.x()).unwrap().is_finite(), "{name} on {what}");
+                    let warnings = &model.diagnostics().warnings;
+                    if what.contains("three rows") {
+                        assert!(warnings.iter().any(|w| w.code == "few-rows-in-arm"), "{name}: {warnings:?}");
+                    }
+                }
+                Err(error) => assert!(!error.to_string().is_empty(), "{name} on {what}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn weights_groups_and_known_propensities_are_taken() {
+    let design = common::design(200, 4, false);
+    let plain = fit("dpsw-norm", &short(), &design, 4).unwrap().effects(design.x()).unwrap();
+    let weighted = design.clone().weighted((0..200).map(|i| f64::from(1 + i % 3)).collect()).unwrap();
+    let known = design.clone().with_propensity(vec![0.4; 200]).unwrap();
+    let grouped = design.clone().grouped((0..200).map(|i| i / 4).collect()).unwrap();
+    for other in [weighted, known, grouped] {
+        let effects = fit("dpsw-norm", &short(), &other, 4).unwrap().effects(design.x()).unwrap();
+        assert!(effects.is_finite());
+        assert_ne!(effects.tau, plain.tau);
+    }
+}
+
+#[test]
+fn missing_values_and_a_third_arm_are_refused() {
+    let mut values = vec![0.5; 40];
+    values[7] = f64::NAN;
+    let x = Features::Dense(Dense::new(20, 2, values).unwrap());
+    let t: Vec<u8> = (0..20).map(|i| i % 2).collect();
+    let design = Design::new(x.clone(), t, (0..20).map(f64::from).collect()).unwrap();
+    assert!(fit("tarnet", &short(), &design, 1).unwrap_err().to_string().contains("missing"));
+    let design = Design::with_arms(
+        Features::Dense(Dense::new(21, 1, vec![0.5; 21]).unwrap()),
+        (0..21).map(|i| i % 3).collect(),
+        (0..21).map(f64::from).collect(),
+        3,
+    )
+    .unwrap();
+    assert!(fit("tarnet", &short(), &design, 1).unwrap_err().to_string().contains("arms"));
+}
+
+#[test]
+fn the_paper_settings_run_in_blocks() {
+    let design = common::design(120, 4, false);
+    for settings in ["paper-news", "paper-acic", "paper-synthetic"] {
+        let params =
+            Params::none().with("settings", settings).with("members", 1).with("block", 3).with("max_steps", 12);
+        let model = fit("dpsw-norm", &params, &design, 1).unwrap();
+        assert!(model.effects(design.x()).unwrap().is_finite());
+    }
+}
+
+#[test]
+fn sparse_and_dense_features_lead_to_nearly_the_same_effects() {
+    let (n, d) = (150, 12);
+    let mut rng = Seed(8).rng();
+    let values: Vec<f64> =
+        (0..n * d).map(|_| if rng.bernoulli(0.15) { (1 + rng.below(3)) as f64 } else { 0.0 }).collect();
+    let (mut indptr, mut indices, mut kept) = (vec![0], vec![], vec![]);
+    for row in values.chunks(d) {
+        for (j, v) in row.iter().enumerate().filter(|(_, v)| **v != 0.0) {
+            indices.push(j as u32);
+            kept.push(*v);
+        }
+        indptr.push(indices.len());
+    }
+    let t: Vec<u8> = (0..n).map(|i| u8::from(i % 2 == 0)).collect();
+    let y: Vec<f64> = values.chunks(d).map(|r| r[0] + r[1] + 0.1 * rng.normal()).collect();
+    let dense = Features::Dense(Dense::new(n, d, values).unwrap());
+    let sparse = Features::Sparse(paretau_core::Csr::new(n, d, indptr, indices, kept).unwrap());
+    let params = short().with("max_steps", 10);
+    for name in ["dpsw-norm", "ganite", "psw"] {
+        let a = fit(name, &params, &Design::new(dense.clone(), t.clone(), y.clone()).unwrap(), 1).unwrap();
+        let b = fit(name, &params, &Design::new(sparse.clone(), t.clone(), y.clone()).unwrap(), 1).unwrap();
+        let (a, b) = (a.effects(&dense).unwrap(), b.effects(&sparse).unwrap());
+        for (p, q) in a.tau.iter().zip(&b.tau) {
+            assert!((p - q).abs() < 1e-3, "{name}: {p} {q}");
+        }
+    }
+}
