@@ -7,7 +7,7 @@ use paretau_core::{Event, FitContext, Result};
 use rayon::prelude::*;
 
 use crate::bins::Bins;
-use crate::codes::{Cells, Codes};
+use crate::codes::{Cells, Code, Codes};
 use crate::grow::{Growth, Pieces, Workspace, grow};
 use crate::leaf::LeafRule;
 use crate::relabel::Relabel;
@@ -47,20 +47,20 @@ impl InBag {
 }
 
 /// Workspaces not in use; there are never more than threads.
-struct Spare<const L: usize>(Mutex<Vec<Workspace<L>>>);
+struct Spare<C, const L: usize>(Mutex<Vec<Workspace<C, L>>>);
 
-impl<const L: usize> Default for Spare<L> {
+impl<C, const L: usize> Default for Spare<C, L> {
     fn default() -> Self {
         Self(Mutex::new(Vec::new()))
     }
 }
 
-impl<const L: usize> Spare<L> {
-    fn take(&self) -> Workspace<L> {
+impl<C, const L: usize> Spare<C, L> {
+    fn take(&self) -> Workspace<C, L> {
         self.0.lock().ok().and_then(|mut all| all.pop()).unwrap_or_default()
     }
 
-    fn put(&self, work: Workspace<L>) {
+    fn put(&self, work: Workspace<C, L>) {
         if let Ok(mut all) = self.0.lock() {
             all.push(work);
         }
@@ -88,11 +88,32 @@ where
     S: SplitRule<R::Label, L>,
     F: LeafRule,
 {
+    match &ground.codes.cells {
+        Cells::Byte(cells) => fit_cells(cells, ground, pieces, growth, sampler, n_trees, ctx),
+        Cells::Wide(cells) => fit_cells(cells, ground, pieces, growth, sampler, n_trees, ctx),
+    }
+}
+
+fn fit_cells<C, R, S, F, const L: usize>(
+    cells: &[C],
+    ground: &Ground,
+    pieces: &Pieces<R, S, F>,
+    growth: &Growth,
+    sampler: &Sampler,
+    n_trees: usize,
+    ctx: &FitContext<'_>,
+) -> Result<(Forest, InBag)>
+where
+    C: Code,
+    R: Relabel,
+    S: SplitRule<R::Label, L>,
+    F: LeafRule,
+{
     let words = ground.codes.n_rows.div_ceil(64);
     let mut in_bag = InBag { words, bits: vec![0; words * n_trees] };
     let mut forest = Forest::empty(ground.bins.clone(), pieces.leaf.width(), sampler.sampling.bag);
     let done = AtomicU64::new(0);
-    let spare = Spare::default();
+    let spare: Spare<C, L> = Spare::default();
     // Trees join the forest in batches: a tree's own arrays live only until then. Each thread should have several.
     let batch = (rayon::current_num_threads() * 16).clamp(16, 256);
     for first in (0..n_trees).step_by(batch) {
@@ -107,11 +128,7 @@ where
                 ctx.check_interrupt()?;
                 let mut work = spare.take();
                 let mut rng = sampler.draw(tree, &mut work.drawn, bits);
-                let codes = &ground.codes;
-                let grown = match &codes.cells {
-                    Cells::Byte(cells) => grow(pieces, growth, codes, cells, &mut rng, &mut work),
-                    Cells::Wide(cells) => grow(pieces, growth, codes, cells, &mut rng, &mut work),
-                };
+                let grown = grow(pieces, growth, &ground.codes, cells, &mut rng, &mut work);
                 spare.put(work);
                 ctx.event(&Event::Progress { done: done.fetch_add(1, Ordering::Relaxed) + 1 });
                 Ok(grown)

@@ -39,7 +39,7 @@ pub(crate) struct Best {
 /// What the search needs to know of a node.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NodeView<'a, B, const L: usize> {
-    /// Growing rows.
+    /// Places of the growing rows.
     pub(crate) rows: &'a [u32],
     /// Their lanes, in the same order.
     pub(crate) lanes: &'a [[f64; L]],
@@ -55,7 +55,10 @@ pub(crate) struct NodeView<'a, B, const L: usize> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ColumnView<'a, C> {
     pub(crate) feature: u16,
+    /// Codes of the tree's growing rows, by place.
     pub(crate) codes: &'a [C],
+    /// Codes of all rows.
+    pub(crate) all_codes: &'a [C],
     /// The code of missing values.
     pub(crate) missing: u16,
     pub(crate) categorical: bool,
@@ -138,7 +141,7 @@ impl<const L: usize> Search<L> {
         let usual = u8::try_from(column.usual).ok();
         if let Some(lane) = R::HONEST_LANE {
             for &row in node.honest {
-                let code = codes[row as usize].byte();
+                let code = column.all_codes[row as usize].byte();
                 if usual != Some(code) {
                     mark(&mut seen, code);
                     bins[usize::from(code)][lane] += 1.0;
@@ -225,12 +228,13 @@ impl<const L: usize> Search<L> {
         column: &ColumnView<'_, C>,
     ) {
         let (codes, honest_lane) = (column.codes, R::HONEST_LANE);
-        let key = |row: u32, k: usize| -> u64 { u64::from(codes[row as usize].into()) << 32 | k as u64 };
+        let key = |code: C, k: usize| -> u64 { u64::from(code.into()) << 32 | k as u64 };
         self.keys.clear();
-        self.keys.extend(node.rows.iter().enumerate().map(|(k, &row)| key(row, k)));
+        self.keys.extend(node.rows.iter().enumerate().map(|(k, &row)| key(codes[row as usize], k)));
         if honest_lane.is_some() {
             let n = node.rows.len();
-            self.keys.extend(node.honest.iter().enumerate().map(|(k, &row)| key(row, n + k)));
+            self.keys
+                .extend(node.honest.iter().enumerate().map(|(k, &row)| key(column.all_codes[row as usize], n + k)));
         }
         self.keys.retain(|key| (key >> 32) as u16 != column.usual);
         self.keys.sort_unstable();
