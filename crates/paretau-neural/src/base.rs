@@ -119,7 +119,7 @@ impl BaseEntry for MlpBase {
             let Some(Tensor::F32(_, params)) = state.tensors.get(&format!("params{k}")) else {
                 return Err(Error::bad_model("a net's parameters are missing"));
             };
-            members.push(PlainPredictor::new(about.hidden.clone(), about.spec(), scaler, params.clone())?);
+            members.push(PlainPredictor::new(about.hidden.clone(), &about.spec(), scaler, params.clone())?);
         }
         if members.is_empty() || about.scales.len() != members.len() {
             return Err(Error::bad_model("the nets of an mlp are missing"));
@@ -236,7 +236,7 @@ impl Regressor for Mlp {
                 parallelism,
             };
             let trained = run.train(&mut model, &quiet, &keeper)?;
-            Ok((PlainPredictor::new(spec.hidden.clone(), spec.clone(), scaler, trained.params)?, scale))
+            Ok((PlainPredictor::new(spec.hidden.clone(), &spec, scaler, trained.params)?, scale))
         })?;
         let (members, scales): (Vec<_>, Vec<_>) = fitted.into_iter().unzip();
         let about = About {

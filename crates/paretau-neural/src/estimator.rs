@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::choose::choose;
 use crate::config::NetConfig;
-use crate::fitted::NetModel;
+use crate::fitted::{NetModel, predict};
 use crate::member::{Job, Member};
 use crate::report::report;
 use crate::splits::{Parts, windows};
@@ -85,7 +85,7 @@ fn held_out(model: &NetModel, design: &Design, parts: &[Parts]) -> Result<Option
     let mut e = vec![0.0; n];
     let mut tells_e = true;
     for (k, part) in parts.iter().enumerate() {
-        let said = model.predict(&[&model.members[k]], design.x(), &part.valid)?;
+        let said = predict(&[&model.members[k]], design.x(), &part.valid)?;
         for (place, &i) in part.valid.iter().enumerate() {
             let share = 1.0 / holders[i].len() as f64;
             out.mu0[i] += share * said.mu0[place];
@@ -118,7 +118,7 @@ fn request(config: &NetConfig, design: &Design, ctx: &FitContext<'_>) -> serde_j
         "config": config,
         "rows": design.n_rows(),
         "columns": design.x().n_cols(),
-        "treated": design.t().iter().filter(|&&t| t == 1).count(),
+        "treated": design.rows_of_arm(1).len(),
         "outcomes": design.y().iter().enumerate().map(|(i, y)| y * (1.0 + (i % 7) as f64)).sum::<f64>().to_string(),
         "seed": ctx.seed.0.to_string(),
         "valid_share": ctx.valid_share,

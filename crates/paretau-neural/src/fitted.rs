@@ -24,41 +24,6 @@ struct Description {
 }
 
 impl NetModel {
-    /// Effects by the given members; the spread between them as standard error when there are several.
-    pub(crate) fn predict(&self, members: &[&Predictor], x: &Features, rows: &[usize]) -> Result<Effects> {
-        let blocks: Vec<&[usize]> = rows.chunks(BLOCK).collect();
-        let parts: Vec<Result<Effects>> = blocks
-            .par_iter()
-            .map_init(
-                || members.iter().map(|m| m.work(BLOCK)).collect::<Vec<_>>(),
-                |work, rows| {
-                    let answers = members.iter().zip(work).map(|(m, w)| m.answer(x, rows, w));
-                    Ok(combine(&answers.collect::<Result<Vec<_>>>()?))
-                },
-            )
-            .collect();
-        let mut all = Effects::default();
-        let mut e = Vec::new();
-        let mut se = Vec::new();
-        for part in parts {
-            let part = part?;
-            all.mu0.extend(part.mu0);
-            all.mu1.extend(part.mu1);
-            all.tau.extend(part.tau);
-            e.extend(part.e.unwrap_or_default());
-            se.extend(part.se.unwrap_or_default());
-        }
-        all.e = (e.len() == rows.len() && !rows.is_empty()).then_some(e);
-        all.se = (se.len() == rows.len() && !rows.is_empty()).then_some(se);
-        if !all.is_finite() {
-            return Err(Error::Numeric {
-                what: "predicting effects",
-                message: "an effect is not finite; the rows lie far outside those the model was fitted on".to_owned(),
-            });
-        }
-        Ok(all)
-    }
-
     /// Brings a model back.
     pub fn load(state: &State) -> Result<Self> {
         let Description { members, diagnostics } = state.nested("about")?.parse()?;
@@ -70,6 +35,41 @@ impl NetModel {
         }
         Ok(Self { members, diagnostics, held_out: None })
     }
+}
+
+/// Effects by the given members; the spread between them as standard error when there are several.
+pub(crate) fn predict(members: &[&Predictor], x: &Features, rows: &[usize]) -> Result<Effects> {
+    let blocks: Vec<&[usize]> = rows.chunks(BLOCK).collect();
+    let parts: Vec<Result<Effects>> = blocks
+        .par_iter()
+        .map_init(
+            || members.iter().map(|m| m.work(BLOCK)).collect::<Vec<_>>(),
+            |work, rows| {
+                let answers = members.iter().zip(work).map(|(m, w)| m.answer(x, rows, w));
+                Ok(combine(&answers.collect::<Result<Vec<_>>>()?))
+            },
+        )
+        .collect();
+    let mut all = Effects::default();
+    let mut e = Vec::new();
+    let mut se = Vec::new();
+    for part in parts {
+        let part = part?;
+        all.mu0.extend(part.mu0);
+        all.mu1.extend(part.mu1);
+        all.tau.extend(part.tau);
+        e.extend(part.e.unwrap_or_default());
+        se.extend(part.se.unwrap_or_default());
+    }
+    all.e = (e.len() == rows.len() && !rows.is_empty()).then_some(e);
+    all.se = (se.len() == rows.len() && !rows.is_empty()).then_some(se);
+    if !all.is_finite() {
+        return Err(Error::Numeric {
+            what: "predicting effects",
+            message: "an effect is not finite; the rows lie far outside those the model was fitted on".to_owned(),
+        });
+    }
+    Ok(all)
 }
 
 fn combine(answers: &[Answer]) -> Effects {
@@ -99,7 +99,7 @@ impl FittedModel for NetModel {
     fn effects(&self, x: &Features) -> Result<Effects> {
         self.check_columns(x)?;
         let rows: Vec<usize> = (0..x.n_rows()).collect();
-        self.predict(&self.members.iter().collect::<Vec<_>>(), x, &rows)
+        predict(&self.members.iter().collect::<Vec<_>>(), x, &rows)
     }
 
     fn diagnostics(&self) -> &Diagnostics {

@@ -4,6 +4,8 @@
 //! [`loss`] (one file each), [`model`] (what is computed and what moves in each phase), [`train`] (the one loop), and on
 //! top the estimator with its presets ([`ENTRIES`]).
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 mod base;
 mod choose;
 pub mod config;

@@ -123,7 +123,7 @@ impl Job<'_> {
         };
         let trained = run.train(&mut model, ctx, keeper)?;
         sample.y = outcomes;
-        let first = PlainPredictor::new(spec.hidden.clone(), spec, scaler.clone(), trained.params)?;
+        let first = PlainPredictor::new(spec.hidden.clone(), &spec, scaler.clone(), trained.params)?;
         let logits = match &sample.known_logit {
             Some(known) => known.clone(),
             None => first.outputs(design.x())?,

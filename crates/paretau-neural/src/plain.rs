@@ -30,7 +30,7 @@ pub(crate) struct PlainWork {
 }
 
 impl PlainPredictor {
-    pub(crate) fn new(hidden: Vec<usize>, spec: PlainSpec, scaler: Scaler, params: Vec<f32>) -> Result<Self> {
+    pub(crate) fn new(hidden: Vec<usize>, spec: &PlainSpec, scaler: Scaler, params: Vec<f32>) -> Result<Self> {
         let (net, layout) = spec.net();
         if layout.len() != params.len() || scaler.mean.len() != spec.d || params.iter().any(|p| !p.is_finite()) {
             return Err(Error::bad_model("a plain net's parameters do not fit its shape"));

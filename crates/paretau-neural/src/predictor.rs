@@ -11,8 +11,7 @@ use crate::engine::{Input, Net, NetWork};
 use crate::error::failed;
 use crate::loss::OutcomeLoss;
 use crate::loss::outcome::sigmoid;
-use crate::model::repnet::Nets;
-use crate::model::{PlainSpec, RepSpec};
+use crate::model::{Nets, PlainSpec, RepSpec};
 use crate::plain::{PlainPredictor, PlainWork};
 
 /// One member's answer for a block of rows.
@@ -168,7 +167,7 @@ impl Predictor {
                     dropout: 0.0,
                     loss: OutcomeLoss::Logistic,
                 };
-                Some(PlainPredictor::new(hidden.clone(), spec, scaler.clone(), params.clone())?)
+                Some(PlainPredictor::new(hidden.clone(), &spec, scaler.clone(), params.clone())?)
             }
         };
         Self::new(info, scaler, params.clone(), first)

@@ -90,20 +90,19 @@ fn weights(out: &mut Diagnostics, design: &Design, members: &[Member], parts: &P
     let n = design.n_rows();
     let step = n.div_ceil(MANY).max(1);
     let rows: Vec<usize> = (0..n).step_by(step).collect();
-    let e: Vec<f64> = match design.propensity() {
-        Some(known) => rows.iter().map(|&i| known[i]).collect(),
-        None => {
-            let first = &members[0].predictor;
-            if !first.info.tells_e && first.info.first_step.is_none() {
-                return Ok(());
-            }
-            let mut work = first.work(512);
-            let mut e = Vec::with_capacity(rows.len());
-            for part in rows.chunks(512) {
-                e.extend(first.answer(design.x(), part, &mut work)?.e);
-            }
-            e
+    let e: Vec<f64> = if let Some(known) = design.propensity() {
+        rows.iter().map(|&i| known[i]).collect()
+    } else {
+        let first = &members[0].predictor;
+        if !first.info.tells_e && first.info.first_step.is_none() {
+            return Ok(());
         }
+        let mut work = first.work(512);
+        let mut e = Vec::with_capacity(rows.len());
+        for part in rows.chunks(512) {
+            e.extend(first.answer(design.x(), part, &mut work)?.e);
+        }
+        e
     };
     if e.len() != rows.len() {
         return Ok(());
@@ -165,7 +164,7 @@ fn data(out: &mut Diagnostics, config: &NetConfig, design: &Design, members: &[M
         );
     }
     for arm in 0..2_u8 {
-        let count = design.t().iter().filter(|&&t| t == arm).count();
+        let count = design.rows_of_arm(arm).len();
         if count < 30 {
             out.warn(
                 "few-rows-in-arm",

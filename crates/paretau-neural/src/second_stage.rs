@@ -100,23 +100,22 @@ impl Estimator for SecondStage {
         let quiet = FitContext { checkpoint: None, ..ctx.with_seed(ctx.seed.named("second stage")) };
         let fitted =
             self.regressor.fit(&task(design, (design.x(), &rest), design.weight(), design.groups()), &quiet)?;
-        let told = match fitted.held_out() {
-            Some(told) => told.to_vec(),
-            None => {
-                let mut told = vec![0.0; rest.len()];
-                let n_folds = FOLDS.min(design.rows_of_arm(0).len()).min(design.rows_of_arm(1).len());
-                for (k, fold) in folds(design.t(), design.groups(), n_folds.max(2), quiet.seed)?.iter().enumerate() {
-                    let pick = |v: &[f64]| fold.train.iter().map(|&i| v[i]).collect::<Vec<f64>>();
-                    let (x, y) = (design.x().select(&fold.train), pick(&rest));
-                    let weight = design.weight().map(pick);
-                    let groups = design.groups().map(|g| fold.train.iter().map(|&i| g[i]).collect::<Vec<u32>>());
-                    let part = task(design, (&x, &y), weight.as_deref(), groups.as_deref());
-                    let model = self.regressor.fit(&part, &quiet.with_seed(quiet.seed.indexed(k as u64)))?;
-                    let said = model.predict(&design.x().select(&fold.held_out))?;
-                    fold.held_out.iter().zip(said).for_each(|(&i, v)| told[i] = v);
-                }
-                told
+        let told = if let Some(told) = fitted.held_out() {
+            told.to_vec()
+        } else {
+            let mut told = vec![0.0; rest.len()];
+            let n_folds = FOLDS.min(design.rows_of_arm(0).len()).min(design.rows_of_arm(1).len());
+            for (k, fold) in folds(design.t(), design.groups(), n_folds.max(2), quiet.seed)?.iter().enumerate() {
+                let pick = |v: &[f64]| fold.train.iter().map(|&i| v[i]).collect::<Vec<f64>>();
+                let (x, y) = (design.x().select(&fold.train), pick(&rest));
+                let weight = design.weight().map(pick);
+                let groups = design.groups().map(|g| fold.train.iter().map(|&i| g[i]).collect::<Vec<u32>>());
+                let part = task(design, (&x, &y), weight.as_deref(), groups.as_deref());
+                let model = self.regressor.fit(&part, &quiet.with_seed(quiet.seed.indexed(k as u64)))?;
+                let said = model.predict(&design.x().select(&fold.held_out))?;
+                fold.held_out.iter().zip(said).for_each(|(&i, v)| told[i] = v);
             }
+            told
         };
         let (cross, square) = told.iter().zip(&rest).fold((0.0, 0.0), |(c, s), (a, b)| (c + a * b, s + a * a));
         let share = if square > 0.0 { (cross / square).clamp(0.0, 1.0) } else { 0.0 };

@@ -139,9 +139,12 @@ fn five_members_hold_out_every_row_and_tell_their_spread() {
     assert!(effects.e.unwrap().iter().all(|e| *e > 0.0 && *e < 1.0));
 }
 
+/// Features, arm and outcome of a row.
+type Row = (Vec<f64>, u8, f64);
+
 /// Rows whose treatment, features or sizes defeat careless code.
 fn extremes() -> Vec<(&'static str, Design)> {
-    let make = |n: usize, f: &dyn Fn(usize, &mut paretau_core::Rng) -> (Vec<f64>, u8, f64)| {
+    let make = |n: usize, f: &dyn Fn(usize, &mut paretau_core::Rng) -> Row| {
         let mut rng = Seed(21).rng();
         let (mut x, mut t, mut y) = (vec![], vec![], vec![]);
         for i in 0..n {

@@ -8,6 +8,7 @@
 mod sets;
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::time::Instant;
 
 use paretau_core::{FitContext, Params, Seed, Split, Toolbox};
@@ -54,7 +55,7 @@ fn main() {
                 let ate = (gaps.iter().sum::<f64>() / gaps.len() as f64).abs();
                 let mut choice = String::new();
                 for (key, value) in &model.diagnostics().numbers {
-                    choice.push_str(&format!("{key} {value:.4} "));
+                    let _ = write!(choice, "{key} {value:.4} ");
                 }
                 println!(
                     "| {name} | {preset} | {seed} | {pehe:.4} | {:.4} | {ate:.4} | {seconds:.1} | {choice} |",

@@ -1,8 +1,8 @@
 //! Data sets with known effects: files below `PARETAU_DATA`, and the paper's synthetic data.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use paretau_core::{Csr, Dense, Design, Features, Seed};
 
@@ -45,8 +45,8 @@ fn folder() -> PathBuf {
     PathBuf::from(std::env::var("PARETAU_DATA").expect("PARETAU_DATA names the folder of the data sets"))
 }
 
-fn rows(path: PathBuf, header: bool) -> Vec<Vec<f64>> {
-    let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+fn rows(path: &Path, header: bool) -> Vec<Vec<f64>> {
+    let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let lines = text.lines().skip(usize::from(header));
     lines.map(|l| l.split(',').map(|v| v.trim_matches('"').parse().unwrap_or(f64::NAN)).collect()).collect()
 }
@@ -61,7 +61,7 @@ fn make(x: Features, t: Vec<u8>, y: Vec<f64>, tau: Vec<f64>) -> Set {
 }
 
 fn ihdp(which: &str) -> Set {
-    let rows = rows(folder().join(format!("ihdp/ihdp_npci_{which}.csv")), false);
+    let rows = rows(&folder().join(format!("ihdp/ihdp_npci_{which}.csv")), false);
     let t = rows.iter().map(|r| r[0] as u8).collect();
     let y = rows.iter().map(|r| r[1]).collect();
     let tau = rows.iter().map(|r| r[4] - r[3]).collect();
@@ -77,20 +77,19 @@ fn acic(which: &str) -> Set {
     let mut columns: Vec<Vec<f64>> = Vec::new();
     for j in 0..cells[0].len() {
         let numbers: Option<Vec<f64>> = cells.iter().map(|r| r[j].parse().ok()).collect();
-        match numbers {
-            Some(column) => columns.push(column),
-            None => {
-                let mut levels: Vec<&str> = cells.iter().map(|r| r[j].as_str()).collect();
-                levels.sort_unstable();
-                levels.dedup();
-                for level in levels {
-                    columns.push(cells.iter().map(|r| f64::from(u8::from(r[j] == level))).collect());
-                }
+        if let Some(column) = numbers {
+            columns.push(column);
+        } else {
+            let mut levels: Vec<&str> = cells.iter().map(|r| r[j].as_str()).collect();
+            levels.sort_unstable();
+            levels.dedup();
+            for level in levels {
+                columns.push(cells.iter().map(|r| f64::from(u8::from(r[j] == level))).collect());
             }
         }
     }
     let x = (0..n).flat_map(|i| columns.iter().map(move |c| c[i])).collect();
-    let truth = rows(folder().join(format!("acic2016/zymu_{which}.csv")), true);
+    let truth = rows(&folder().join(format!("acic2016/zymu_{which}.csv")), true);
     let t: Vec<u8> = truth.iter().map(|r| r[0] as u8).collect();
     let y = truth.iter().map(|r| if r[0] == 1.0 { r[2] } else { r[1] }).collect();
     let tau = truth.iter().map(|r| r[4] - r[3]).collect();
@@ -116,13 +115,13 @@ fn lbidd(which: &str) -> Set {
     let truth: HashMap<String, Vec<f64>> =
         truth.lines().skip(1).map(|l| after(l, skip)).map(|l| (key(&l), numbers(&l))).collect();
     let facts: Vec<(String, Vec<f64>)> = facts.lines().skip(1).map(|l| (key(l), numbers(l))).collect();
-    let wanted: HashMap<&str, ()> = facts.iter().map(|(k, _)| (k.as_str(), ())).collect();
+    let wanted: HashSet<&str> = facts.iter().map(|(k, _)| k.as_str()).collect();
     let covariates = text(folder().join("lbidd/covariates.csv"));
     let covariates: HashMap<String, Vec<f64>> = covariates
         .lines()
         .skip(1)
         .map(|l| (key(l), l))
-        .filter(|(k, _)| wanted.contains_key(k.as_str()))
+        .filter(|(k, _)| wanted.contains(k.as_str()))
         .map(|(k, l)| (k, numbers(l)))
         .collect();
     let (mut x, mut t, mut y, mut tau) = (vec![], vec![], vec![], vec![]);
@@ -151,7 +150,7 @@ fn news(which: &str) -> Set {
         indptr.push(indices.len());
     }
     let x = Features::Sparse(Csr::new(n, d, indptr, indices, values).unwrap());
-    let truth = rows(base.join(format!("topic_doc_mean_n5000_k3477_seed_{which}.csv.y")), false);
+    let truth = rows(&base.join(format!("topic_doc_mean_n5000_k3477_seed_{which}.csv.y")), false);
     let t = truth.iter().map(|r| r[0] as u8).collect();
     let y = truth.iter().map(|r| r[1]).collect();
     let tau = truth.iter().map(|r| r[4] - r[3]).collect();

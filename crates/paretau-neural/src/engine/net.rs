@@ -51,6 +51,9 @@ pub struct Net {
     range: Range<usize>,
 }
 
+/// Where a gradient goes, and whether it is added to what is there.
+pub type AddTo<'a, T> = (MatMut<'a, T>, bool);
+
 /// Buffers of a net for at most a given number of rows: outputs and gradients of every layer.
 #[derive(Debug)]
 pub struct NetWork<T> {
@@ -169,7 +172,7 @@ impl Net {
         params: &[T],
         input: Input<'_, T>,
         work: &mut NetWork<T>,
-        (mut grads, d_input): (Option<&mut [T]>, Option<(MatMut<'_, T>, bool)>),
+        (mut grads, d_input): (Option<&mut [T]>, Option<AddTo<'_, T>>),
         parallelism: Parallelism,
     ) -> Result<(), KernelError> {
         let rows = work.rows;

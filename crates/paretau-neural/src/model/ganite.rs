@@ -13,6 +13,7 @@ use paretau_kernels::parallel::Parallelism;
 use paretau_kernels::product::{MatMut, MatRef};
 use paretau_kernels::real::Real;
 
+use super::pair::{Pair, PairWork};
 use super::spec::RepSpec;
 use super::{Model, Scores};
 use crate::data::{Batch, Rows, Sample};
@@ -29,85 +30,6 @@ pub const GENERATOR: usize = 1;
 pub const SECOND_DISCRIMINATOR: usize = 2;
 /// The inference net.
 pub const INFERENCE: usize = 3;
-
-/// A trunk with one head an arm.
-#[derive(Debug, Clone)]
-struct Pair {
-    trunk: Net,
-    heads: [Net; 2],
-}
-
-#[derive(Debug)]
-struct PairWork<T> {
-    trunk: NetWork<T>,
-    heads: [NetWork<T>; 2],
-}
-
-impl Pair {
-    fn new(spec: &RepSpec, inputs: usize, layout: &mut Layout) -> Self {
-        let shape = |inputs: usize, hidden: &[usize], out: usize, last| NetShape {
-            inputs,
-            groups: 1,
-            widths: hidden.iter().copied().chain([out]).collect(),
-            hidden: spec.activation,
-            last,
-            last_spread: 1.0,
-        };
-        let r = spec.representation;
-        let trunk = Net::new(&shape(inputs, &spec.encoder, r, spec.representation_activation), layout);
-        let head = shape(r, &spec.heads, 1, Activation::Linear);
-        let heads = [Net::new(&head, layout), Net::new(&head, layout)];
-        Self { trunk, heads }
-    }
-
-    fn range(&self) -> Range<usize> {
-        self.trunk.range().start..self.heads[1].range().end
-    }
-
-    fn work<T: Real>(&self, capacity: usize) -> PairWork<T> {
-        PairWork {
-            trunk: self.trunk.work(capacity, true),
-            heads: [self.heads[0].work(capacity, true), self.heads[1].work(capacity, true)],
-        }
-    }
-
-    fn forward<T: Real>(
-        &self,
-        params: &[T],
-        input: Input<'_, T>,
-        (n, mask): (usize, Option<Dropout<T>>),
-        work: &mut PairWork<T>,
-        parallelism: Parallelism,
-    ) -> Result<(), KernelError> {
-        self.trunk.forward(params, input, (n, mask), &mut work.trunk, parallelism)?;
-        for arm in 0..2 {
-            let z = MatRef::row_major(work.trunk.output(), n, self.trunk.outputs())?;
-            let mask = mask.map(|m| m.layer(100 + arm));
-            self.heads[arm].forward(params, Input::Dense(z), (n, mask), &mut work.heads[arm], parallelism)?;
-        }
-        Ok(())
-    }
-
-    /// From the gradients in the heads' outputs.
-    fn backward<T: Real>(
-        &self,
-        params: &[T],
-        input: Input<'_, T>,
-        work: &mut PairWork<T>,
-        grads: &mut [T],
-        parallelism: Parallelism,
-    ) -> Result<(), KernelError> {
-        let n = work.trunk.rows();
-        let (z, d_z) = work.trunk.output_and_gradient();
-        for arm in 0..2 {
-            let input = Input::Dense(MatRef::row_major(z, n, self.trunk.outputs())?);
-            let d_in = MatMut::row_major(&mut *d_z, n, self.trunk.outputs())?;
-            let to = (Some(&mut *grads), Some((d_in, arm == 1)));
-            self.heads[arm].backward(params, input, &mut work.heads[arm], to, parallelism)?;
-        }
-        self.trunk.backward(params, input, &mut work.trunk, (Some(grads), None), parallelism)
-    }
-}
 
 /// GANITE with its buffers.
 #[derive(Debug)]

@@ -2,6 +2,8 @@
 //! how fast is the training loop's business.
 
 pub mod ganite;
+mod nets;
+mod pair;
 pub mod plain;
 pub mod repnet;
 mod score;
@@ -17,6 +19,7 @@ use crate::data::{Batch, Sample};
 use crate::engine::{Layout, Move};
 
 pub use ganite::Ganite;
+pub use nets::Nets;
 pub use plain::{PlainNet, PlainSpec};
 pub use repnet::RepNet;
 pub use spec::{Objective, RepSpec};

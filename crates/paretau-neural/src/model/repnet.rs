@@ -7,20 +7,19 @@
 //! `[Γ | Δ | Υ]`, so the propensity net reads the first columns and the heads the last ones: nothing is copied together.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use paretau_core::Result;
 use paretau_kernels::error::KernelError;
 use paretau_kernels::fallback::{FallBack, TailFit};
 use paretau_kernels::parallel::Parallelism;
-use paretau_kernels::product::{MatMut, MatRef};
 use paretau_kernels::real::Real;
 use paretau_kernels::weights::{Weigher, WeightReport, Weighting};
 
+use super::nets::{Nets, columns, columns_mut};
 use super::spec::{Objective, RepSpec};
 use super::{Model, Scores};
 use crate::data::{Batch, Rows, Sample};
-use crate::engine::{Activation, Block, Dropout, Input, Layout, Move, Net, NetShape, NetWork};
+use crate::engine::{Dropout, Input, Layout, Move, NetWork};
 use crate::error::failed;
 use crate::loss::balance::Stripe;
 use crate::loss::independence::IndependenceWork;
@@ -31,49 +30,6 @@ use crate::loss::{Balance, BalanceWork, propensity};
 pub const PROPENSITY: usize = 0;
 /// Phase of everything else.
 pub const OUTCOME: usize = 1;
-
-/// The nets of a representation model, as stretches of one flat vector.
-#[derive(Debug, Clone)]
-pub struct Nets {
-    /// Blocks of the flat vector.
-    pub layout: Layout,
-    /// Encoders side by side.
-    pub encoders: Net,
-    /// Propensity net.
-    pub propensity: Option<Net>,
-    /// Outcome heads of controls and treated.
-    pub heads: [Net; 2],
-    /// Size of the fluctuation of targeted regularisation.
-    pub epsilon: Option<Block>,
-}
-
-impl Nets {
-    /// Lays the nets out.
-    pub fn new(spec: &RepSpec, fluctuates: bool) -> Self {
-        let mut layout = Layout::default();
-        let mut widths = spec.encoder.clone();
-        widths.push(spec.representation);
-        let shape = |inputs, groups, hidden: &[usize], out, last, last_spread| NetShape {
-            inputs,
-            groups,
-            widths: hidden.iter().copied().chain([out]).collect(),
-            hidden: spec.activation,
-            last,
-            last_spread,
-        };
-        let r = spec.representation;
-        let encoders =
-            Net::new(&shape(spec.d, spec.groups, &spec.encoder, r, spec.representation_activation, 1.0), &mut layout);
-        // A propensity that starts near one half starts with weights near their mean.
-        let propensity = spec.propensity.as_ref().map(|(hidden, reads)| {
-            Net::new(&shape(reads.len() * r, 1, hidden, 1, Activation::Linear, 0.1), &mut layout)
-        });
-        let head = shape(spec.head_reads.len() * r, 1, &spec.heads, 1, Activation::Linear, 1.0);
-        let heads = [Net::new(&head, &mut layout), Net::new(&head, &mut layout)];
-        let epsilon = fluctuates.then(|| layout.biases(1));
-        Self { layout, encoders, propensity, heads, epsilon }
-    }
-}
 
 /// Numbers gathered over steps.
 #[derive(Debug, Clone, Default)]
@@ -120,27 +76,6 @@ pub struct RepNet<T> {
     d_logit: Vec<T>,
     fresh: bool,
     gathered: Gathered,
-}
-
-/// Columns of some encoders' outputs, for some rows.
-pub(super) fn columns<'a, T: Real>(
-    all: &'a [T],
-    (width, r): (usize, usize),
-    rows: Range<usize>,
-    reads: &Range<usize>,
-) -> Result<MatRef<'a, T>, KernelError> {
-    let start = rows.start * width + reads.start * r;
-    MatRef::strided(&all[start.min(all.len())..], (rows.len(), reads.len() * r), (width, 1))
-}
-
-fn columns_mut<'a, T: Real>(
-    all: &'a mut [T],
-    (width, r): (usize, usize),
-    rows: Range<usize>,
-    reads: &Range<usize>,
-) -> Result<MatMut<'a, T>, KernelError> {
-    let start = (rows.start * width + reads.start * r).min(all.len());
-    MatMut::strided(&mut all[start..], (rows.len(), reads.len() * r), (width, 1))
 }
 
 impl<T: Real> RepNet<T> {
@@ -356,16 +291,15 @@ impl<T: Real> RepNet<T> {
             let d_in = columns_mut(d_z, width, rows, &self.spec.head_reads)?;
             self.nets.heads[arm].backward(params, input, work, (Some(grads), Some((d_in, true))), parallelism)?;
         }
-        if joint || through_weights {
-            if let (Some(net), Some(work), Some((_, reads))) =
+        if (joint || through_weights)
+            && let (Some(net), Some(work), Some((_, reads))) =
                 (&self.nets.propensity, &mut self.judged, &self.spec.propensity)
-            {
-                work.d_output().copy_from_slice(&self.d_logit);
-                let input = Input::Dense(columns(z, width, 0..n, reads)?);
-                let d_in = columns_mut(d_z, width, 0..n, reads)?;
-                let own = if joint { Some(&mut *grads) } else { None };
-                net.backward(params, input, work, (own, Some((d_in, true))), parallelism)?;
-            }
+        {
+            work.d_output().copy_from_slice(&self.d_logit);
+            let input = Input::Dense(columns(z, width, 0..n, reads)?);
+            let d_in = columns_mut(d_z, width, 0..n, reads)?;
+            let own = if joint { Some(&mut *grads) } else { None };
+            net.backward(params, input, work, (own, Some((d_in, true))), parallelism)?;
         }
         let penalty = self.objective.penalty;
         if penalty.strength > 0.0 && penalty.balance != Balance::None && n0 > 0 && n0 < n {

@@ -5,7 +5,8 @@ use paretau_kernels::parallel::Parallelism;
 use paretau_kernels::real::Real;
 
 use super::Scores;
-use super::repnet::{RepNet, columns};
+use super::nets::columns;
+use super::repnet::RepNet;
 use crate::data::Sample;
 use crate::engine::Input;
 use crate::loss::outcome::logistic;

@@ -94,7 +94,7 @@ impl<T: Real> Run<'_, T> {
             }
             interrupted?;
         }
-        self.finish(progress)
+        finish(progress)
     }
 
     fn end_stage(&self, stage: &Stage, progress: &mut Progress<T>) {
@@ -108,32 +108,6 @@ impl<T: Real> Run<'_, T> {
         } else {
             progress.at.finished = true;
         }
-    }
-
-    fn finish(&self, progress: Progress<T>) -> Result<Trained<T>> {
-        let at = progress.at;
-        let score = at.best_score.unwrap_or(f64::NAN);
-        if !score.is_finite() || progress.best.iter().any(|v| !v.is_finite()) {
-            return Err(Error::Numeric {
-                what: "training a neural network",
-                message: format!(
-                    "the loss was never finite, even with the learning rate halved {} times; check the outcome's scale, or use a \
-                     normalised weighting",
-                    at.halvings
-                ),
-            });
-        }
-        let values = at.history.iter().rfind(|h| h.get("best") == Some(&1.0)).cloned().unwrap_or_default();
-        Ok(Trained {
-            params: progress.best,
-            score,
-            values,
-            steps: at.step,
-            halvings: at.halvings,
-            skipped: at.skipped,
-            totals: at.totals,
-            history: at.history,
-        })
     }
 
     /// One pass over the training rows; false when it had to be broken off.
@@ -289,4 +263,31 @@ struct Scratch<T> {
     grads: Vec<T>,
     batch: Batch,
     moves: Vec<Vec<Move>>,
+}
+
+/// The answer of a run that is over; an error if no parameters were ever fit to be one.
+fn finish<T: Real>(progress: Progress<T>) -> Result<Trained<T>> {
+    let at = progress.at;
+    let score = at.best_score.unwrap_or(f64::NAN);
+    if !score.is_finite() || progress.best.iter().any(|v| !v.is_finite()) {
+        return Err(Error::Numeric {
+            what: "training a neural network",
+            message: format!(
+                "the loss was never finite, even with the learning rate halved {} times; check the outcome's scale, or use a \
+                 normalised weighting",
+                at.halvings
+            ),
+        });
+    }
+    let values = at.history.iter().rfind(|h| h.get("best") == Some(&1.0)).cloned().unwrap_or_default();
+    Ok(Trained {
+        params: progress.best,
+        score,
+        values,
+        steps: at.step,
+        halvings: at.halvings,
+        skipped: at.skipped,
+        totals: at.totals,
+        history: at.history,
+    })
 }

@@ -34,7 +34,7 @@ pub(crate) fn batch<T>(sample: &Sample<T>) -> Batch {
     let n = sample.t.len();
     let mut rows: Vec<usize> = (0..n).collect();
     rows.sort_by_key(|&i| sample.t[i]);
-    let n0 = sample.t.iter().filter(|&&t| t == 0).count();
+    let n0 = rows.iter().filter(|&&i| sample.t[i] == 0).count();
     Batch { rows, n0, share: [1.0, 1.0], key: 77 }
 }
 
