@@ -43,10 +43,11 @@ pub(crate) fn run(check: bool) -> Result<()> {
 }
 
 fn paretau(args: &[&str]) -> Result<String> {
-    let mut words = vec!["run", "--quiet", "--package", "paretau-cli", "--"];
-    words.extend(args);
+    // Built with the whole workspace: alone, its dependencies would have other features and be compiled once more.
+    shell::run(&mut shell::cargo(&["build", "--quiet", "--workspace", "--bins"]))?;
+    let binary = std::env::current_exe()?.with_file_name(format!("paretau{}", std::env::consts::EXE_SUFFIX));
     // Help is wrapped to the terminal's width; these files must not depend on it.
-    shell::output(shell::cargo(&words).env("COLUMNS", "100").env("NO_COLOR", "1"))
+    shell::output(shell::command(binary, args).env("COLUMNS", "100").env("NO_COLOR", "1"))
 }
 
 fn json(args: &[&str]) -> Result<Vec<Value>> {

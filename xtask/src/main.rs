@@ -4,7 +4,6 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
-mod browser;
 mod generate;
 mod golden;
 mod layers;
