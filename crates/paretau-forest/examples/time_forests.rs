@@ -1,4 +1,4 @@
-//! Time and memory of fitting and predicting.
+//! Time and memory of fitting and predicting. On a shared machine the processor's seconds tell more than the clock's.
 //!
 //! `cargo run --release -p paretau-forest --example time_forests -- [rows] [columns] [trees] [kind]`,
 //! where kind is `regression`, `deep` (leaves of one row), `causal` or `dml`.
@@ -50,13 +50,13 @@ fn regression(x: &Features, y: &[f64], trees: usize, deep: bool) -> Result<()> {
     };
     let columns = Column::numbered(x.n_cols());
     let task = RegressionTask { x, columns: &columns, y, weight: None, groups: None, target: Target::Mean };
-    let start = Instant::now();
+    let start = Watch::start();
     let forest = ForestRegressor::new(config)?.fit_forest(&task, &FitContext::silent(Seed(0)))?;
-    println!("fit {:.2} s, out-of-bag error {:.4}", start.elapsed().as_secs_f64(), forest.oob_error().unwrap());
+    println!("fit {}, out-of-bag error {:.4}", start.read(), forest.oob_error().unwrap());
     println!("state {:.1} MB, peak {} MB", megabytes(&forest.state()?), peak_mb());
-    let start = Instant::now();
+    let start = Watch::start();
     let predicted = forest.predict(x)?;
-    println!("bulk prediction {:.0} rows/s", predicted.len() as f64 / start.elapsed().as_secs_f64());
+    println!("bulk prediction of {} rows {}", predicted.len(), start.read());
     Ok(())
 }
 
@@ -66,20 +66,40 @@ fn causal(x: Features, t: Vec<u8>, y: Vec<f64>, trees: usize, dml: bool) -> Resu
     let estimator =
         if dml { CAUSAL_FOREST_DML.build(&params, &tools)? } else { CAUSAL_FOREST.build(&params, &tools)? };
     let design = Design::new(x, t, y)?;
-    let start = Instant::now();
+    let start = Watch::start();
     let model = estimator.fit(&design, &FitContext::silent(Seed(0)))?;
-    println!("fit {:.2} s; {:?}", start.elapsed().as_secs_f64(), model.diagnostics().numbers);
+    println!("fit {}; {:?}", start.read(), model.diagnostics().numbers);
     println!("peak {} MB, state {:.1} MB", peak_mb(), megabytes(&model.state()?));
     let one = design.x().select(&[0]);
     model.effects(&one)?;
-    let start = Instant::now();
-    (0..100).try_for_each(|_| model.effects(&one).map(|_| ()))?;
-    println!("one row {:.3} ms", start.elapsed().as_secs_f64() * 10.0);
-    let start = Instant::now();
+    let start = Watch::start();
+    (0..1000).try_for_each(|_| model.effects(&one).map(|_| ()))?;
+    println!("one row, 1000 times {}", start.read());
+    let start = Watch::start();
     let effects = model.effects(design.x())?;
-    println!("bulk prediction {:.0} rows/s", effects.len() as f64 / start.elapsed().as_secs_f64());
+    println!("bulk prediction of {} rows {}", effects.len(), start.read());
     println!("peak {} MB", peak_mb());
     Ok(())
+}
+
+/// Seconds by the clock and by the processor.
+struct Watch(Instant, f64);
+
+impl Watch {
+    fn start() -> Self {
+        Self(Instant::now(), Self::processor())
+    }
+
+    fn read(&self) -> String {
+        format!("{:.2} s ({:.2} s of processor)", self.0.elapsed().as_secs_f64(), Self::processor() - self.1)
+    }
+
+    /// User time of the process, where the system tells.
+    fn processor() -> f64 {
+        let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+        let fields = stat.rsplit(')').next().unwrap_or_default();
+        fields.split_whitespace().nth(11).and_then(|ticks| ticks.parse::<f64>().ok()).unwrap_or(0.0) / 100.0
+    }
 }
 
 fn megabytes(state: &State) -> f64 {

@@ -73,7 +73,7 @@ impl Forest {
             for at in self.roots[tree] as usize..end {
                 let node = self.nodes[at];
                 let index = node.index() as usize;
-                good &= usize::from(node.feature) < p;
+                good &= usize::from(node.feature) < p && node.cut < u16::MAX;
                 good &= if node.is_leaf() {
                     index < n_leaves || index == INDEX as usize
                 } else {

@@ -53,9 +53,20 @@ impl Node {
     /// The same for a node that cuts by threshold, without branches.
     #[inline(always)]
     pub(crate) fn right_of_cut(self, code: u16) -> u32 {
-        // A missing value's code is above every cut.
-        let kept_left = u32::from(self.child & MISSING_LEFT != 0) & u32::from(code == MISSING);
-        u32::from(code > self.cut) & !kept_left
+        let (cut, shift) = self.threshold();
+        u32::from(code.wrapping_add(shift) > cut)
+    }
+
+    /// A row goes right if its code plus the second number, wrapping around, is above the first. The code of a missing
+    /// value is the largest, so it goes right with 0 and, as it wraps to 0, left with 1.
+    #[inline(always)]
+    pub(crate) const fn threshold(self) -> (u16, u16) {
+        let shift = (self.child & MISSING_LEFT != 0) as u16;
+        (self.cut + shift, shift)
+    }
+
+    pub(crate) const fn is_set(self) -> bool {
+        self.child & SET != 0
     }
 }
 

@@ -162,11 +162,20 @@ impl Walker {
 /// Moves the rows that go left to the front; gives back how many there are.
 #[inline]
 fn part_rows(node: Node, rows: &mut [u16], spare: &mut [u16], column: &[u16], sets: &[LevelSet]) -> usize {
+    if node.is_set() {
+        return part_by(rows, spare, |row| node.right(column[usize::from(row)], sets) as usize);
+    }
+    let (cut, shift) = node.threshold();
+    part_by(rows, spare, |row| usize::from(column[usize::from(row)].wrapping_add(shift) > cut))
+}
+
+#[inline(always)]
+fn part_by(rows: &mut [u16], spare: &mut [u16], right_of: impl Fn(u16) -> usize) -> usize {
     let (mut left, mut right) = (0, 0);
     let spare = &mut spare[..rows.len()];
     for k in 0..rows.len() {
         let row = rows[k];
-        let goes_right = node.right(column[usize::from(row)], sets) as usize;
+        let goes_right = right_of(row);
         rows[left] = row;
         spare[right] = row;
         left += 1 - goes_right;
