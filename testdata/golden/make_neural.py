@@ -1,18 +1,19 @@
 """Makes neural_*.json: parameters of small nets after 20 steps, by an independent PyTorch implementation.
 
-Run with PyTorch (CPU, any recent version): python make_neural.py
+Run with PyTorch (CPU, any recent version): python make_neural.py [FOLDER]
 Everything is in double precision. Each file holds the batch, the initial parameters as one flat vector in the engine's order
 (encoders layer by layer, propensity net, head of controls, head of treated, epsilon), and the parameters after 20 steps.
 """
 
 import json
 import math
+import sys
 from pathlib import Path
 
 import torch
 
 torch.set_default_dtype(torch.float64)
-HERE = Path(__file__).parent
+HERE = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
 STEPS, RATE, L2 = 20, 0.01, 0.02
 D, N, N0 = 4, 60, 28
 ENCODER, REP, PROPENSITY, HEADS = [5, 4], 3, [4, 3], [5, 4]

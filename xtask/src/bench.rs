@@ -22,6 +22,10 @@ pub(crate) fn run(names: &[&str]) -> Result<()> {
         println!("== {name}");
         // Each benchmark names its own peers, so that one need not install the peers of all.
         let venv = Venv::with_requirements(".venv-bench", Path::new(&format!("bench/requirements-{name}.txt")))?;
+        let late = format!("bench/requirements-{name}-late.txt");
+        if shell::root().join(&late).exists() {
+            venv.add_without_isolation(Path::new(&late))?;
+        }
         venv.install_extension(true)?;
         shell::run(&mut venv.command(&[&format!("bench/bench_{name}.py")]))?;
     }

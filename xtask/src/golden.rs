@@ -75,7 +75,10 @@ mod tests {
     fn a_changed_number_is_found_and_rounding_is_not() {
         let old = json!({"k": [0.5, 1.0], "name": "a"});
         assert_eq!(first_difference(&old, &json!({"k": [0.5, 1.0 + 1e-12], "name": "a"}), ""), None);
-        assert_eq!(first_difference(&old, &json!({"k": [0.5, 1.1], "name": "a"}), ""), Some(".k[1]: 1 is now 1.1".into()));
+        assert_eq!(
+            first_difference(&old, &json!({"k": [0.5, 1.1], "name": "a"}), ""),
+            Some(".k[1]: 1 is now 1.1".into())
+        );
         assert!(first_difference(&old, &json!({"k": [0.5], "name": "a"}), "").is_some());
     }
 }

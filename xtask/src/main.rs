@@ -4,10 +4,10 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
-mod browser;
 mod generate;
 mod golden;
 mod layers;
+mod python_classes;
 mod shell;
 mod suite;
 mod venv;

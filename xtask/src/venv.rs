@@ -27,6 +27,19 @@ impl Venv {
         Ok(venv)
     }
 
+    /// Installs a second requirements file without build isolation: for packages whose build needs those of the first.
+    pub(crate) fn add_without_isolation(&self, requirements: &Path) -> Result<()> {
+        let wanted = fs::read_to_string(shell::root().join(requirements))?;
+        let stamp = self.0.join("installed-late.txt");
+        if fs::read_to_string(&stamp).ok().as_ref() != Some(&wanted) {
+            let file = requirements.to_string_lossy();
+            let args = ["-m", "pip", "install", "--quiet", "--no-build-isolation", "-r", &file];
+            shell::run(&mut self.command(&args))?;
+            fs::write(stamp, wanted)?;
+        }
+        Ok(())
+    }
+
     /// Its Python.
     pub(crate) fn python(&self) -> PathBuf {
         self.0.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
@@ -41,7 +54,8 @@ impl Venv {
 
     /// Builds the extension and installs it here in place.
     pub(crate) fn install_extension(&self, release: bool) -> Result<()> {
-        let mut args = vec!["-m", "maturin", "develop", "--quiet", "--manifest-path", "crates/paretau-python/Cargo.toml"];
+        let mut args =
+            vec!["-m", "maturin", "develop", "--quiet", "--manifest-path", "crates/paretau-python/Cargo.toml"];
         if release {
             args.push("--release");
         }

@@ -47,6 +47,8 @@ pub(crate) enum Command {
     Effect(EffectArgs),
     /// Score a fitted model on data, with or without the truth
     Evaluate(EvaluateArgs),
+    /// Examine the arms' overlap in data before a fit, or what a fitted model found
+    Diagnose(DiagnoseArgs),
     /// Run an experiment plan; resumable, nothing is done twice
     Run(RunArgs),
     /// Print completions for a shell
@@ -58,7 +60,8 @@ pub(crate) enum Command {
 /// Where the data are and what their columns mean.
 #[derive(Debug, Args)]
 pub(crate) struct DataArgs {
-    /// Data file: .csv[.gz], .tsv, .parquet, .arrow, .feather, .npz, .svm, a News pair, or - for CSV on stdin
+    /// Data file: .csv[.gz], .tsv, .parquet, .arrow, .feather, .npz, .svm, a News pair, or - for CSV on stdin;
+    /// `diagnose` also takes a model file (.paretau)
     #[arg(value_name = "DATA")]
     pub(crate) data: PathBuf,
     #[command(flatten)]
@@ -210,6 +213,13 @@ pub(crate) struct EffectArgs {
 pub(crate) struct EvaluateArgs {
     /// Model file
     pub(crate) model: PathBuf,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiagnoseArgs {
+    // A model file (.paretau) in place of the data shows what its fit found.
     #[command(flatten)]
     pub(crate) data: DataArgs,
 }

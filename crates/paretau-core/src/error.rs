@@ -133,15 +133,15 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             // A column that is not in the file is a matter of the data; any other name one of the call.
-            Self::UnknownName { what: "column", .. } => ErrorKind::Data,
-            Self::UnknownName { .. } | Self::BadParameter { .. } | Self::Unsupported { .. } => ErrorKind::Usage,
-            Self::LengthMismatch { .. }
+            Self::UnknownName { what: "column", .. }
+            | Self::LengthMismatch { .. }
             | Self::NonFinite { .. }
             | Self::UnfitData { .. }
             | Self::File { .. }
             | Self::SchemaMismatch { .. }
             | Self::BadModel { .. }
             | Self::Io { .. } => ErrorKind::Data,
+            Self::UnknownName { .. } | Self::BadParameter { .. } | Self::Unsupported { .. } => ErrorKind::Usage,
             Self::Numeric { .. } => ErrorKind::Failed,
             Self::Interrupted => ErrorKind::Interrupted,
         }
@@ -169,6 +169,8 @@ fn did_you_mean(suggestion: Option<&str>, known: &[String]) -> String {
     match suggestion {
         Some(near) => format!("; did you mean `{near}`?"),
         None if known.is_empty() => String::new(),
+        // A wide table has thousands of columns; the first few show the style of its names.
+        None if known.len() > 20 => format!("; known: {} and {} more", known[..20].join(", "), known.len() - 20),
         None => format!("; known: {}", known.join(", ")),
     }
 }

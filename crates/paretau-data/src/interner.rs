@@ -3,13 +3,21 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-const EMPTY: u32 = u32::MAX;
+/// An unused slot: no code reaches `u32::MAX`, which stands for a missing cell.
+const EMPTY: Slot = Slot { tag: 0, code: u32::MAX };
+
+/// Some bits of a text's hash beside its code, so that most mismatches are seen without touching the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Slot {
+    tag: u32,
+    code: u32,
+}
 
 /// An open-addressing set of texts with dense codes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Interner {
     levels: Vec<String>,
-    slots: Vec<u32>,
+    slots: Vec<Slot>,
 }
 
 impl Interner {
@@ -18,17 +26,19 @@ impl Interner {
         if (self.levels.len() + 1) * 4 > self.slots.len() * 3 {
             self.grow();
         }
-        let mut slot = hash(text) as usize & (self.slots.len() - 1);
+        let hash = hash(text);
+        let (tag, mask) = ((hash >> 32) as u32, self.slots.len() - 1);
+        let mut at = hash as usize & mask;
         loop {
-            match self.slots[slot] {
+            match self.slots[at] {
                 EMPTY => {
                     let code = self.levels.len() as u32;
-                    self.slots[slot] = code;
+                    self.slots[at] = Slot { tag, code };
                     self.levels.push(text.to_owned());
                     return code;
                 }
-                code if self.levels[code as usize] == text => return code,
-                _ => slot = (slot + 1) & (self.slots.len() - 1),
+                slot if slot.tag == tag && self.levels[slot.code as usize] == text => return slot.code,
+                _ => at = (at + 1) & mask,
             }
         }
     }
@@ -42,11 +52,12 @@ impl Interner {
         let size = (self.slots.len() * 2).max(16);
         self.slots = vec![EMPTY; size];
         for (code, level) in self.levels.iter().enumerate() {
-            let mut slot = hash(level) as usize & (size - 1);
-            while self.slots[slot] != EMPTY {
-                slot = (slot + 1) & (size - 1);
+            let hash = hash(level);
+            let mut at = hash as usize & (size - 1);
+            while self.slots[at] != EMPTY {
+                at = (at + 1) & (size - 1);
             }
-            self.slots[slot] = code as u32;
+            self.slots[at] = Slot { tag: (hash >> 32) as u32, code: code as u32 };
         }
     }
 }

@@ -50,13 +50,11 @@ impl Table {
         let ours = keys(&self, key)?;
         let mut rows = Vec::with_capacity(ours.len());
         for (i, cell) in ours.iter().enumerate() {
-            match place.get(cell.as_str()) {
-                Some(&row) => rows.push(row),
-                None => {
-                    let message = format!("the other table has no row with the key `{cell}`");
-                    return Err(self.error(Some(key), Some(i), message));
-                }
-            }
+            let Some(&row) = place.get(cell.as_str()) else {
+                let message = format!("the other table has no row with the key `{cell}`");
+                return Err(self.error(Some(key), Some(i), message));
+            };
+            rows.push(row);
         }
         let (columns, sparse) = other.select(&rows).into_parts();
         let mut right = Self::new(columns.into_iter().filter(|c: &TableColumn| c.name != key).collect())?;

@@ -1,5 +1,5 @@
 //! Bad inputs, each with the error that an analyst should get: what, where, and what to do.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,12 @@ impl Folder {
         path
     }
 }
+
+/// File name, bytes, and the error's column, row and words.
+type FileCase<'a> = (&'a str, &'a [u8], Option<&'a str>, Option<u64>, &'a [&'a str]);
+
+/// Case, text of the file, roles, and the error's column, row and words.
+type RoleCase<'a> = (&'a str, String, RoleSpec, Option<&'a str>, Option<u64>, Vec<&'a str>);
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut zip = flate2::write::GzEncoder::new(vec![], flate2::Compression::default());
@@ -52,8 +58,7 @@ fn files_that_cannot_be_read() {
     let long = format!("a,b\n1,\"{}\"\n", "x".repeat(1_100_000));
     let cut_zip = &gzip("a,b\n1,2\n".repeat(20_000).as_bytes())[..200];
     let utf16: Vec<u8> = [0xff_u8, 0xfe].into_iter().chain("a,b\n".bytes().flat_map(|b| [b, 0])).collect();
-    type Case<'a> = (&'a str, &'a [u8], Option<&'a str>, Option<u64>, &'a [&'a str]);
-    let cases: &[Case<'_>] = &[
+    let cases: &[FileCase<'_>] = &[
         ("empty.csv", b"", None, None, &["is empty"]),
         ("bom_only.csv", b"\xef\xbb\xbf", None, None, &["is empty"]),
         ("blank_lines.csv", b"\n\n\n", None, None, &["is empty"]),
@@ -142,8 +147,7 @@ fn roles_that_do_not_fit() {
     let folder = Folder::new();
     let good = "t,y,x,g\n0,1,3,a\n1,2,4,a\n0,3,5,b\n1,4,7,b\n";
     let few = |values: [&str; 3]| format!("t,y,x\n{},1,1\n{},2,2\n{},3,5\n", values[0], values[1], values[2]);
-    type Case<'a> = (&'a str, String, RoleSpec, Option<&'a str>, Option<u64>, Vec<&'a str>);
-    let cases: Vec<Case<'_>> = vec![
+    let cases: Vec<RoleCase<'_>> = vec![
         ("unknown treatment", good.into(), RoleSpec::new("treat", "y"), None, None, vec!["`treat`", "column"]),
         (
             "near name",
@@ -304,9 +308,8 @@ fn prediction_data_that_do_not_fit_the_model() {
         ("ragged", "age,sex,when\n1,f,2020-01-01\n1\n", None, Some(2), "1 cells"),
     ] {
         let path = folder.file("other.csv", text);
-        let error = BatchReader::open(&path, &options, 1)
-            .and_then(|batches| batches.collect::<Result<Vec<_>, _>>())
-            .expect_err(case);
+        let error =
+            BatchReader::open(&path, &options, 1).and_then(Iterator::collect::<Result<Vec<_>, _>>).expect_err(case);
         check(case, &error, column, row, &[words]);
     }
     let constant = load(&folder.file("constant.csv", "a,b\n1,x\n1,x\n")).unwrap();

@@ -108,4 +108,48 @@ fn lbidd_covariates_are_parquet() {
     let Some(path) = data("lbidd/covariates.parquet") else { return };
     let table = read(&path, &ReadOptions::default()).unwrap();
     assert_eq!((table.n_rows(), table.columns().len()), (100_000, 178));
+    let Some(folder) = data("lbidd/heterogeneous") else { return };
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    files.retain(|p| !p.to_string_lossy().ends_with("_cf.csv"));
+    files.sort();
+    let Some(factual) = files.first() else { return };
+    let counterfactual = PathBuf::from(factual.to_string_lossy().replace(".csv", "_cf.csv"));
+    let joined = read(factual, &ReadOptions::default())
+        .unwrap()
+        .join(&read(&counterfactual, &ReadOptions::default()).unwrap(), "sample_id")
+        .unwrap()
+        .join(&table, "sample_id")
+        .unwrap();
+    let spec =
+        RoleSpec { id: Some("sample_id".into()), truth: Some(("y0".into(), "y1".into())), ..RoleSpec::new("z", "y") };
+    let assigned = assign(joined, &spec).unwrap();
+    assert_eq!(assigned.feature_names().len(), 177);
+    // Factual outcomes are the potential outcome of the arm, so that the rows were matched rightly.
+    let oracle = assigned.oracle.as_ref().unwrap();
+    let near = (0..assigned.t.len()).filter(|&i| {
+        let mu = if assigned.t[i] == 1 { oracle.mu1()[i] } else { oracle.mu0()[i] };
+        (assigned.y[i] - mu).abs() < 1e-6 * (1.0 + mu.abs())
+    });
+    assert_eq!(near.count(), assigned.t.len());
+}
+
+#[test]
+fn acic2016_joins_by_row() {
+    let (Some(x), Some(truth)) = (data("acic2016/x.csv"), data("acic2016/zymu_1.csv")) else { return };
+    let table = read(&truth, &ReadOptions::default()).unwrap().beside(read(&x, &ReadOptions::default()).unwrap());
+    assert_eq!(table.unwrap().columns().len(), 63);
+}
+
+#[test]
+fn newslike_shares_its_words() {
+    let Some(y) = data("newslike/topic_doc_mean_n5000_k3477_seed_3.csv.y") else { return };
+    let table = read(&y, &ReadOptions::default()).unwrap();
+    assert!(table.notes[0].contains("seed_1.csv.x.gz"), "{:?}", table.notes);
+    let spec = RoleSpec { truth: Some(("mu0".into(), "mu1".into())), ..RoleSpec::new("t", "y") };
+    let assigned = assign(table, &spec).unwrap();
+    assert_eq!((assigned.t.len(), assigned.feature_names().len()), (5000, 3477));
+    let (_, x) = encode(&assigned, Handles { sparse: true, ..Handles::default() });
+    let Features::Sparse(x) = x else { unreachable!("stays sparse") };
+    let filled = x.values().len() as f64 / (5000.0 * 3477.0);
+    assert!((0.02..0.04).contains(&filled), "{filled}");
 }

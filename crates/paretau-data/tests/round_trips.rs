@@ -127,8 +127,7 @@ fn kinds_do_not_depend_on_where_the_odd_cell_stands() {
         let mut cells: Vec<String> = (0..1000).map(|i| format!("{i:04}")).collect();
         cells[place] = "x1".into();
         let path = folder.path().join("codes.csv");
-        std::fs::write(&path, format!("code,n\n{}", cells.iter().map(|c| format!("{c},1\n")).collect::<String>()))
-            .unwrap();
+        std::fs::write(&path, format!("code,n\n{},1\n", cells.join(",1\n"))).unwrap();
         let table = read(&path, &ReadOptions::default()).unwrap();
         let column = table.column("code").unwrap();
         assert_eq!(column.kind(), Kind::Text);

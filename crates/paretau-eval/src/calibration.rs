@@ -62,6 +62,45 @@ pub fn best_linear_projection(
     Ok(ols(&design, scores, &w, rows.groups))
 }
 
+/// Rows of similar predicted effect: what was predicted for them and what was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct EffectGroup {
+    /// Rows.
+    pub n: usize,
+    /// Mean predicted effect.
+    pub predicted: f64,
+    /// Mean doubly robust score, with its standard error.
+    pub seen: Score,
+}
+
+/// Rows dealt into up to `k` groups by predicted effect, lowest first, with ties kept together: the points of a
+/// calibration plot.
+pub fn effect_groups(rows: &Observed<'_>, scores: &[f64], tau: &[f64], k: usize) -> Vec<EffectGroup> {
+    let mut order: Vec<usize> = (0..tau.len()).collect();
+    order.sort_by(|&a, &b| tau[a].total_cmp(&tau[b]).then(a.cmp(&b)));
+    let mut groups = Vec::with_capacity(k);
+    let mut start = 0;
+    for part in 1..=k {
+        let mut end = (part * order.len()).div_ceil(k.max(1)).max(start);
+        while end > start && end < order.len() && tau[order[end]] == tau[order[end - 1]] {
+            end += 1;
+        }
+        let own = &order[start..end];
+        if own.is_empty() || own.iter().all(|&i| rows.w(i) <= 0.0) {
+            continue;
+        }
+        let pick = |v: &[f64]| -> Vec<f64> { own.iter().map(|&i| v[i]).collect() };
+        let t: Vec<u8> = own.iter().map(|&i| rows.t[i]).collect();
+        let (y, weight) = (pick(rows.y), rows.weight.map(pick));
+        let clusters: Option<Vec<u32>> = rows.groups.map(|g| own.iter().map(|&i| g[i]).collect());
+        let sub = Observed { t: &t, y: &y, weight: weight.as_deref(), groups: clusters.as_deref() };
+        let predicted = crate::score::mean(&sub, &pick(tau)).value;
+        groups.push(EffectGroup { n: own.len(), predicted, seen: crate::score::mean(&sub, &pick(scores)) });
+        start = end;
+    }
+    groups
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -95,6 +134,12 @@ mod tests {
         let features = Features::Dense(Dense::new(n, 1, x).unwrap());
         let blp = best_linear_projection(&rows, &scores, &features, &[0]).unwrap().unwrap();
         assert!((blp[0].value - 1.0).abs() < 0.1 && (blp[1].value - 1.0).abs() < 0.1);
+        let groups = effect_groups(&rows, &scores, &tau, 5);
+        assert_eq!(groups.iter().map(|g| g.n).collect::<Vec<_>>(), [800; 5]);
+        for group in &groups {
+            assert!((group.predicted - group.seen.value).abs() < 4.0 * group.seen.se.unwrap());
+        }
+        assert_eq!(effect_groups(&rows, &scores, &vec![1.0; n], 5).len(), 1);
         assert!(best_linear_projection(&rows, &scores, &features, &[0, 0]).unwrap().is_none());
     }
 }

@@ -4,6 +4,7 @@
 //! Nothing here fits a model: nuisance predictions come in as a [`Nuisance`], made by whoever has held-out models.
 
 mod ate;
+mod balance;
 mod calibration;
 pub mod losses;
 mod metrics;
@@ -15,7 +16,8 @@ pub mod score;
 pub mod truth;
 
 pub use ate::{AverageEffect, Estimand, average_effect};
-pub use calibration::{Calibration, best_linear_projection, calibration};
+pub use balance::{FeatureBalance, IMBALANCE, balance};
+pub use calibration::{Calibration, EffectGroup, best_linear_projection, calibration, effect_groups};
 pub use metrics::{Better, Evidence, METRICS, Metric, NamedScore, Needs, evaluate};
 pub use overlap::{ArmOverlap, OverlapOptions, OverlapReport, PropensityBin, WeightSets, overlap_report};
 pub use rate::{HALF_SAMPLES, TocPoint, auuc, rate, toc};

@@ -2,7 +2,7 @@
 //! regression, and from plug-in differences. Lower is better. Per-row losses are public so that two models can be
 //! compared on the same rows, which is far sharper than comparing their means.
 
-use crate::{Nuisance, Observed};
+use crate::{Nuisance, Observed, Score, score};
 
 /// `(score - tau)²` of each row, with doubly robust scores (the DR-loss).
 pub fn dr_losses(tau: &[f64], scores: &[f64]) -> Vec<f64> {
@@ -19,6 +19,13 @@ pub fn r_losses(rows: &Observed<'_>, nuisance: &Nuisance, tau: &[f64]) -> Vec<f6
 /// `((mu1 - mu0) - tau)²` of each row, with both outcomes from a separate plug-in model (the T-score).
 pub fn t_losses(nuisance: &Nuisance, tau: &[f64]) -> Vec<f64> {
     (0..tau.len()).map(|i| (nuisance.mu1[i] - nuisance.mu0[i] - tau[i]).powi(2)).collect()
+}
+
+/// Mean difference of two models' losses on the same rows (`a - b`: below 0 is better for `a`), with its standard
+/// error. Noise that both share cancels.
+pub fn difference(rows: &Observed<'_>, a: &[f64], b: &[f64]) -> Score {
+    let gaps: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
+    score::mean(rows, &gaps)
 }
 
 #[cfg(test)]
@@ -38,5 +45,7 @@ mod tests {
         assert!((dr_losses(&[5.0, 1.0], &scores)[1] - 1.0 / 9.0).abs() < 1e-12);
         assert_eq!(r_losses(&rows, &nuisance, &[2.0, 4.0]), vec![4.0, 0.0]);
         assert_eq!(t_losses(&nuisance, &[2.0, 4.0]), vec![0.0, 16.0]);
+        let gap = difference(&rows, &[3.0, 5.0], &[1.0, 3.0]);
+        assert_eq!(gap, Score { value: 2.0, se: Some(0.0) });
     }
 }

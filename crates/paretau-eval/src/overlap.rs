@@ -97,6 +97,24 @@ pub struct OverlapReport {
     pub warnings: Vec<Warning>,
 }
 
+impl OverlapReport {
+    /// The report in a few lines, warnings last.
+    pub fn in_words(&self) -> Vec<String> {
+        let (low, high) = self.range;
+        let mut lines = vec![format!("propensities from {low:.3} to {high:.3}")];
+        for (name, arm) in ["control", "treated"].into_iter().zip(&self.arms) {
+            let khat =
+                arm.khat.map_or("no tail".to_owned(), |k| format!("k-hat {k:.2} (limit {:.2})", arm.khat_threshold));
+            lines.push(format!(
+                "{name}: {} rows, {khat}, effective rows {:.0} raw, {:.0} truncated, {:.0} smoothed",
+                arm.n, arm.ess_raw, arm.ess_truncated, arm.ess_smoothed
+            ));
+        }
+        lines.extend(self.warnings.iter().map(|w| format!("warning: {}", w.message)));
+        lines
+    }
+}
+
 /// The report and the weights it is about, from propensities strictly between 0 and 1.
 pub fn overlap_report(e: &[f64], t: &[u8], options: &OverlapOptions) -> Result<(OverlapReport, WeightSets)> {
     crate::rows::same_length("propensity", t.len(), e.len())?;
@@ -141,7 +159,7 @@ pub fn overlap_report(e: &[f64], t: &[u8], options: &OverlapOptions) -> Result<(
     let mut rows_at_risk: Vec<usize> = (0..e.len()).filter(|&i| risky(e[i], options.risk)).collect();
     rows_at_risk.sort_by(|&a, &b| e[a].min(1.0 - e[a]).total_cmp(&e[b].min(1.0 - e[b])).then(a.cmp(&b)));
     let range = e.iter().fold((1.0_f64, 0.0_f64), |(lo, hi), e| (lo.min(*e), hi.max(*e)));
-    let warnings = in_words(&arms, rows_at_risk.len(), e.len(), options);
+    let warnings = worries(&arms, rows_at_risk.len(), e.len(), options);
     let report = OverlapReport { histogram: histogram(e, t), arms, range, rows_at_risk, warnings };
     Ok((report, WeightSets { raw, truncated, smoothed: smooth }))
 }
@@ -171,7 +189,7 @@ fn histogram(e: &[f64], t: &[u8]) -> Vec<PropensityBin> {
 }
 
 /// What the numbers mean and what to do, worst first.
-fn in_words(arms: &[ArmOverlap; 2], at_risk: usize, n: usize, options: &OverlapOptions) -> Vec<Warning> {
+fn worries(arms: &[ArmOverlap; 2], at_risk: usize, n: usize, options: &OverlapOptions) -> Vec<Warning> {
     let mut out = Vec::new();
     let mut warn = |code: &str, message: String| out.push(Warning { code: code.to_owned(), message });
     for (arm, name) in arms.iter().zip(["untreated", "treated"]) {

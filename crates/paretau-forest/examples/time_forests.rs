@@ -61,8 +61,7 @@ fn regression(x: &Features, y: &[f64], trees: usize, deep: bool) -> Result<()> {
 }
 
 fn causal(x: Features, t: Vec<u8>, y: Vec<f64>, trees: usize, dml: bool) -> Result<()> {
-    let bases: &[&dyn paretau_core::BaseEntry] = &[&FOREST];
-    let tools = Toolbox { bases: Box::leak(bases.to_vec().into_boxed_slice()) };
+    let tools = Toolbox { bases: &[&FOREST] };
     let params = Params::none().with("n_estimators", trees);
     let estimator =
         if dml { CAUSAL_FOREST_DML.build(&params, &tools)? } else { CAUSAL_FOREST.build(&params, &tools)? };
@@ -90,7 +89,7 @@ fn megabytes(state: &State) -> f64 {
             Tensor::F64(..) => 8,
             Tensor::F32(..) | Tensor::U32(..) => 4,
             Tensor::U16(..) => 2,
-            _ => 1,
+            Tensor::U8(..) => 1,
         }
     };
     state.tensors.values().map(bytes).sum::<usize>() as f64 / 1e6

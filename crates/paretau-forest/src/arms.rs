@@ -4,7 +4,7 @@ use paretau_core::{Design, Effects, Error, Event, Features, FitContext, Importan
 
 use crate::bins::Bins;
 use crate::causal_forest::{CausalForest, CausalForestConfig};
-use crate::effect::{Slope, slopes};
+use crate::effect::{Slopes, slopes};
 use crate::forest::Forest;
 use crate::importance::importance;
 use crate::input::{self, ground};
@@ -93,7 +93,7 @@ impl ArmsForest {
         let labels = Arms { z: &z, y: &y, weight: rows.weight, dim };
         let rule = ArmsRule { dim, min_node_size: config.min_node_size as f64, alpha: config.alpha };
         let (forest, in_bag) = recipes::arms(&kitchen, rule, labels)?;
-        let found = forest.map_blocks_out_of_bag(&ground.codes, &in_bag, |block| slopes(block, dim, true));
+        let found = forest.map_blocks_out_of_bag(&ground.codes, &in_bag, |block| slopes(block, dim));
         let overall = (0..dim).map(|k| mean_tau(&found, k)).collect();
         let mut model = ArmsForestModel {
             importance: importance(&forest, rows.columns),
@@ -108,7 +108,7 @@ impl ArmsForest {
     }
 }
 
-fn mean_tau(found: &[Option<Slope>], contrast: usize) -> f64 {
+fn mean_tau(found: &[Option<Slopes>], contrast: usize) -> f64 {
     let known: Vec<f64> = found.iter().flatten().map(|s| s.tau[contrast]).collect();
     if known.is_empty() { 0.0 } else { weighted_mean(&known, None) }
 }
@@ -118,7 +118,7 @@ impl ArmsForestModel {
     pub fn effects(&self, x: &Features) -> Result<Vec<Effects>> {
         input::check_columns(self.forest.bins.n_cols(), x)?;
         let dim = self.e.len();
-        let found = self.forest.map_blocks(x, |block| slopes(block, dim, true));
+        let found = self.forest.map_blocks(x, |block| slopes(block, dim));
         let mut e_hat = vec![0.0; x.n_rows() * dim];
         for (k, forest) in self.e.iter().enumerate() {
             forest.predict(x).into_iter().enumerate().for_each(|(i, e)| e_hat[i * dim + k] = e);
@@ -163,7 +163,7 @@ impl ArmsForestModel {
     }
 
     /// The control's outcome is m − Σ eₖτₖ, an arm's that plus its effect.
-    fn assemble(&self, found: &[Option<Slope>], m: &[f64], e_hat: &[f64]) -> Vec<Effects> {
+    fn assemble(&self, found: &[Option<Slopes>], m: &[f64], e_hat: &[f64]) -> Vec<Effects> {
         let dim = self.overall.len();
         let tau = |i: usize, k: usize| found[i].map_or(self.overall[k], |s| s.tau[k]);
         let mu0: Vec<f64> =
@@ -173,7 +173,7 @@ impl ArmsForestModel {
                 let mut out =
                     Effects::from_outcomes(mu0.clone(), mu0.iter().enumerate().map(|(i, mu)| mu + tau(i, k)).collect());
                 out.tau = (0..m.len()).map(|i| tau(i, k)).collect();
-                let variance = |s: &Option<Slope>| s.and_then(|s| s.variance).map(|v| v[k]);
+                let variance = |s: &Option<Slopes>| s.and_then(|s| s.variance).map(|v| v[k]);
                 let widest = found.iter().filter_map(variance).fold(f64::NEG_INFINITY, f64::max);
                 out.se = (widest >= 0.0).then(|| found.iter().map(|s| variance(s).unwrap_or(widest).sqrt()).collect());
                 out

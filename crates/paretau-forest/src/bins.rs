@@ -95,21 +95,25 @@ impl Bins {
         self.columns.len()
     }
 
-    /// Codes of the rows `rows` of `x`, row after row.
+    /// Codes of the rows `rows` of `x`, column after column.
     pub(crate) fn encode(&self, x: &Features, rows: std::ops::Range<usize>, out: &mut Vec<u16>) {
+        let n = rows.len();
         out.clear();
         match x {
-            Features::Dense(m) => rows.for_each(|i| {
-                out.extend(m.row(i).iter().zip(&self.columns).map(|(&v, bins)| bins.code(v)));
-            }),
+            Features::Dense(m) => {
+                let part = &m.values()[rows.start * m.n_cols()..rows.end * m.n_cols()];
+                for (j, bins) in self.columns.iter().enumerate() {
+                    out.extend(part.iter().skip(j).step_by(m.n_cols()).map(|&v| bins.code(v)));
+                }
+            }
             Features::Sparse(m) => {
-                let zeros: Vec<u16> = self.columns.iter().map(|bins| bins.code(0.0)).collect();
-                for i in rows {
-                    let start = out.len();
-                    out.extend_from_slice(&zeros);
+                for bins in &self.columns {
+                    out.resize(out.len() + n, bins.code(0.0));
+                }
+                for (k, i) in rows.enumerate() {
                     let (indices, values) = m.row(i);
                     for (&j, &v) in indices.iter().zip(values) {
-                        out[start + j as usize] = self.columns[j as usize].code(v);
+                        out[j as usize * n + k] = self.columns[j as usize].code(v);
                     }
                 }
             }
@@ -301,6 +305,6 @@ mod tests {
         bins.encode(&dense, 0..3, &mut a);
         bins.encode(&sparse, 0..3, &mut b);
         assert_eq!(a, b);
-        assert_eq!(a, [0, 1, 1, 0, 0, 2]);
+        assert_eq!(a, [0, 1, 0, 1, 0, 2]);
     }
 }

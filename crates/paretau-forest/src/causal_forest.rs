@@ -251,7 +251,7 @@ impl CausalForest {
     fn rule(&self) -> CausalRule {
         let CausalForestConfig { min_node_size, alpha, imbalance_penalty, .. } = self.config;
         if self.config.stabilize_splits {
-            CausalRule::Treatment(Treatment { min_node_size: min_node_size as f64, alpha, imbalance_penalty })
+            CausalRule::Treatment(Treatment { min_node_size, alpha, imbalance_penalty })
         } else {
             CausalRule::Plain(Variance { min_rows: 1.0, alpha, imbalance_penalty })
         }

@@ -6,7 +6,7 @@ use paretau_core::{Diagnostics, Effects, Error, Features, FittedModel, FittedReg
 use serde::{Deserialize, Serialize};
 
 use crate::bins::Bins;
-use crate::effect::{Slope, slopes};
+use crate::effect::{Slope, slope};
 use crate::forest::{Forest, Ground, InBag};
 use crate::input;
 use crate::leaf::moments_width;
@@ -98,23 +98,23 @@ pub(crate) struct Facts {
     pub(crate) binary: bool,
     /// Effect over all rows, for rows about which no tree can tell.
     pub(crate) overall: f64,
-    /// Outcomes enter the forest about this level.
+    /// Training rows.
     pub(crate) n_rows: usize,
 }
 
-/// Effects of the training rows from trees that have not seen them, and for how many rows there were none.
+/// Effects of the training rows from trees that have not seen them; nothing for a row that all have seen.
 pub(crate) fn out_of_bag(forest: &Forest, ground: &Ground, in_bag: &InBag) -> Vec<Option<Slope>> {
-    forest.map_blocks_out_of_bag(&ground.codes, in_bag, |block| slopes(block, 1, true))
+    forest.map_blocks_out_of_bag(&ground.codes, in_bag, slope)
 }
 
 impl CausalForestModel {
     /// Puts slopes and nuisances together. The expected outcomes are m − e·τ and m + (1 − e)·τ.
     pub(crate) fn assemble(slopes: &[Option<Slope>], m: &[f64], e: &[f64], facts: &Facts) -> Effects {
-        let tau: Vec<f64> = slopes.iter().map(|s| s.map_or(facts.overall, |s| s.tau[0])).collect();
-        let widest = slopes.iter().flatten().filter_map(|s| s.variance).map(|v| v[0]).fold(0.0, f64::max);
+        let tau: Vec<f64> = slopes.iter().map(|s| s.map_or(facts.overall, |s| s.tau)).collect();
+        let widest = slopes.iter().flatten().filter_map(|s| s.variance).fold(0.0, f64::max);
         let has_se = slopes.iter().flatten().any(|s| s.variance.is_some());
         // A row about which nothing is known is at least as uncertain as any other.
-        let se = |s: &Option<Slope>| s.and_then(|s| s.variance).map_or(widest, |v| v[0]).sqrt();
+        let se = |s: &Option<Slope>| s.and_then(|s| s.variance).unwrap_or(widest).sqrt();
         Effects {
             mu0: m.iter().zip(e).zip(&tau).map(|((m, e), t)| m - e * t).collect(),
             mu1: m.iter().zip(e).zip(&tau).map(|((m, e), t)| m + (1.0 - e) * t).collect(),
@@ -155,7 +155,7 @@ impl FittedModel for CausalForestModel {
 
     fn effects(&self, x: &Features) -> Result<Effects> {
         input::check_columns(self.n_features(), x)?;
-        let found = self.forest.map_blocks(x, |block| slopes(block, 1, true));
+        let found = self.forest.map_blocks(x, slope);
         let (m, e) = self.nuisance.predict(x)?;
         Ok(Self::assemble(&found, &m, &e, &self.facts))
     }

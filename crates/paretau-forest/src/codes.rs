@@ -47,7 +47,12 @@ pub(crate) struct Codes {
     pub(crate) missing: Vec<u16>,
     /// Whether each column is categorical.
     pub(crate) categorical: Vec<bool>,
+    /// The code that most rows of a column have, if there is one, as in sparse columns; [`MISSING`] otherwise.
+    pub(crate) usual: Vec<u16>,
 }
+
+/// Share of the rows from which on a code is the usual one.
+const USUAL_SHARE: f64 = 0.7;
 
 impl Codes {
     /// Codes of all rows of `x`; `wide` for exact mode.
@@ -66,7 +71,11 @@ impl Codes {
             }))
         };
         let categorical = bins.columns.iter().map(crate::bins::ColumnBins::is_categorical).collect();
-        Self { n_rows: x.n_rows(), cells, missing, categorical }
+        let usual = match &cells {
+            Cells::Byte(cells) => cells.par_chunks(x.n_rows().max(1)).map(usual_code).collect(),
+            Cells::Wide(cells) => cells.par_chunks(x.n_rows().max(1)).map(usual_code).collect(),
+        };
+        Self { n_rows: x.n_rows(), cells, missing, categorical, usual }
     }
 
     /// Number of columns.
@@ -74,26 +83,37 @@ impl Codes {
         self.missing.len()
     }
 
-    /// The codes of the rows `rows` as query codes, row after row.
+    /// The codes of the rows `rows` as query codes, column after column.
     pub(crate) fn decode(&self, rows: std::ops::Range<usize>, out: &mut Vec<u16>) {
         out.clear();
-        out.resize(rows.len() * self.n_cols(), 0);
         match &self.cells {
-            Cells::Byte(cells) => self.transpose(cells, rows, out),
-            Cells::Wide(cells) => self.transpose(cells, rows, out),
+            Cells::Byte(cells) => self.decode_cells(cells, rows, out),
+            Cells::Wide(cells) => self.decode_cells(cells, rows, out),
         }
     }
 
-    fn transpose<C: Code>(&self, cells: &[C], rows: std::ops::Range<usize>, out: &mut [u16]) {
-        let p = self.n_cols();
-        for j in 0..p {
-            let column = &cells[j * self.n_rows..(j + 1) * self.n_rows];
-            for (k, &code) in column[rows.clone()].iter().enumerate() {
+    fn decode_cells<C: Code>(&self, cells: &[C], rows: std::ops::Range<usize>, out: &mut Vec<u16>) {
+        for (column, &missing) in cells.chunks_exact(self.n_rows).zip(&self.missing) {
+            out.extend(column[rows.clone()].iter().map(|&code| {
                 let code: u16 = code.into();
-                out[k * p + j] = if code == self.missing[j] { MISSING } else { code };
-            }
+                if code == missing { MISSING } else { code }
+            }));
         }
     }
+}
+
+/// The code of a column's majority, by one pass that can only keep a majority's code and one that counts it.
+fn usual_code<C: Code>(column: &[C]) -> u16 {
+    let (mut candidate, mut lead) = (MISSING, 0_usize);
+    for &code in column {
+        let code: u16 = code.into();
+        if lead == 0 {
+            candidate = code;
+        }
+        lead = if code == candidate { lead + 1 } else { lead.saturating_sub(1) };
+    }
+    let count = column.iter().filter(|&&code| code.into() == candidate).count();
+    if count as f64 >= USUAL_SHARE * column.len() as f64 { candidate } else { MISSING }
 }
 
 fn fill<C: Send + Default + Clone>(

@@ -166,7 +166,7 @@ pub const CAUSAL_FOREST_DML: ConfigEntry<CausalForestDmlConfig> = ConfigEntry {
     },
     params: PARAMS,
     preset: CausalForestDmlConfig::default,
-    build: |config, tools| Ok(Box::new(CausalForestDml::new(config, tools)?)),
+    build: |config, tools| Ok(Box::new(CausalForestDml::new(&config, tools)?)),
     load: |state, tools| Ok(Box::new(CausalForestModel::load(state, tools)?)),
 };
 
@@ -192,8 +192,8 @@ struct CrossFit {
 
 impl CausalForestDml {
     /// A forest with these parameters and the base learners they name.
-    pub fn new(config: CausalForestDmlConfig, tools: &Toolbox) -> Result<Self> {
-        let config = input::checked(NAME, PARAMS, &config)?;
+    pub fn new(config: &CausalForestDmlConfig, tools: &Toolbox) -> Result<Self> {
+        let config = input::checked(NAME, PARAMS, config)?;
         if !config.n_estimators.is_multiple_of(config.subforest_size.max(1)) {
             return Err(Error::BadParameter {
                 owner: NAME.into(),

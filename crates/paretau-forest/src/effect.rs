@@ -5,15 +5,22 @@
 //! ρ = V⁻¹[(ψ₁ − z̄ψ₂)], where ψ₂ is the tree's mean of y − μ − τᵀz and ψ₁ that of its product with z.
 
 use crate::bags::LittleBags;
-use crate::forest::{Block, NO_LEAF};
 use crate::solve::{MAX_DIM, Matrix, Vector, inverse, multiply};
+use crate::walk::{Block, NO_LEAF};
 
 /// The effect at a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Slope {
-    /// Effects, one a contrast.
+    pub(crate) tau: f64,
+    /// Nothing without enough bags.
+    pub(crate) variance: Option<f64>,
+}
+
+/// The effects of several contrasts at a row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Slopes {
     pub(crate) tau: Vector,
-    /// Their variances; nothing without enough bags.
+    /// Nothing without enough bags.
     pub(crate) variance: Option<Vector>,
 }
 
@@ -27,12 +34,7 @@ struct Averages {
 }
 
 /// Effects of a block's rows; nothing for a row that no tree may speak for, or where the treatment does not vary.
-pub(crate) fn slopes(block: &Block<'_>, dim: usize, with_variance: bool) -> Vec<Option<Slope>> {
-    if dim == 1 { single(block, with_variance) } else { several(block, dim, with_variance) }
-}
-
-/// The usual case of one contrast, written out: it is the inner loop of every prediction.
-fn single(block: &Block<'_>, with_variance: bool) -> Vec<Option<Slope>> {
+pub(crate) fn slope(block: &Block<'_>) -> Vec<Option<Slope>> {
     let forest = block.forest;
     let mut sums = vec![[0.0_f64; 5]; block.n_rows];
     for tree in 0..forest.n_trees() {
@@ -55,7 +57,7 @@ fn single(block: &Block<'_>, with_variance: bool) -> Vec<Option<Slope>> {
         })
         .collect();
     let bag = forest.bag;
-    let mut bags = vec![LittleBags::default(); if with_variance && bag > 1 { block.n_rows } else { 0 }];
+    let mut bags = vec![LittleBags::default(); if bag > 1 { block.n_rows } else { 0 }];
     if !bags.is_empty() {
         for first in (0..forest.n_trees() - forest.n_trees() % bag).step_by(bag) {
             for (row, (little, averages)) in bags.iter_mut().zip(&rows).enumerate() {
@@ -86,24 +88,18 @@ fn single(block: &Block<'_>, with_variance: bool) -> Vec<Option<Slope>> {
         .map(|(row, averages)| {
             averages.map(|[_, _, tau, _]| {
                 let variance = bags.get(row).and_then(|b| b.variance(bag));
-                Slope { tau: first(tau), variance: variance.map(first) }
+                Slope { tau, variance }
             })
         })
         .collect()
 }
 
-fn first(value: f64) -> Vector {
-    let mut out = [0.0; MAX_DIM];
-    out[0] = value;
-    out
+/// The same for several contrasts.
+pub(crate) fn slopes(block: &Block<'_>, dim: usize) -> Vec<Option<Slopes>> {
+    (0..block.n_rows).map(|row| slopes_at(block, row, dim)).collect()
 }
 
-/// Several contrasts, row by row.
-fn several(block: &Block<'_>, dim: usize, with_variance: bool) -> Vec<Option<Slope>> {
-    (0..block.n_rows).map(|row| several_at(block, row, dim, with_variance)).collect()
-}
-
-fn several_at(block: &Block<'_>, row: usize, dim: usize, with_variance: bool) -> Option<Slope> {
+fn slopes_at(block: &Block<'_>, row: usize, dim: usize) -> Option<Slopes> {
     let forest = block.forest;
     let mut sums = vec![0.0; forest.width];
     let mut n = 0.0;
@@ -119,7 +115,7 @@ fn several_at(block: &Block<'_>, row: usize, dim: usize, with_variance: bool) ->
     let averages = moments.averages(dim)?;
     let bag = forest.bag;
     let mut bags = [LittleBags::default(); MAX_DIM];
-    if with_variance && bag > 1 {
+    if bag > 1 {
         for first in (0..forest.n_trees() - forest.n_trees() % bag).step_by(bag) {
             let mut values: Vec<Vector> = Vec::with_capacity(bag);
             for tree in first..first + bag {
@@ -139,7 +135,7 @@ fn several_at(block: &Block<'_>, row: usize, dim: usize, with_variance: bool) ->
     }
     let mut variance = [0.0; MAX_DIM];
     let known = (0..dim).all(|k| bags[k].variance(bag).inspect(|&v| variance[k] = v).is_some());
-    Some(Slope { tau: averages.tau, variance: known.then_some(variance) })
+    Some(Slopes { tau: averages.tau, variance: known.then_some(variance) })
 }
 
 /// The moments of a leaf or an average, taken apart.

@@ -1,4 +1,7 @@
 //! Growing one tree: rows are partitioned in place, depth first; leaves are summarised as soon as they are final.
+//!
+//! The codes of the growing rows are copied together first. The search reads them over and over, and a quarter of a
+//! long column fits a cache where the column does not.
 
 use std::ops::Range;
 
@@ -43,21 +46,30 @@ pub(crate) struct Pieces<R, S, F> {
 
 /// Buffers of one thread.
 #[derive(Debug)]
-pub(crate) struct Workspace<const L: usize> {
+pub(crate) struct Workspace<C, const L: usize> {
     pub(crate) drawn: Drawn,
     search: Search<L>,
     lanes: Vec<[f64; L]>,
+    /// Codes of the growing rows, column after column.
+    cells: Vec<C>,
+    /// Places of the growing rows in the draw, partitioned as the tree grows.
+    places: Vec<u32>,
+    /// Growing rows of the current node.
+    rows: Vec<u32>,
     spare: Vec<u32>,
     columns: Vec<u16>,
     stack: Vec<Pending>,
 }
 
-impl<const L: usize> Default for Workspace<L> {
+impl<C, const L: usize> Default for Workspace<C, L> {
     fn default() -> Self {
         Self {
             drawn: Drawn::default(),
             search: Search::default(),
             lanes: Vec::new(),
+            cells: Vec::new(),
+            places: Vec::new(),
+            rows: Vec::new(),
             spare: Vec::new(),
             columns: Vec::new(),
             stack: Vec::new(),
@@ -84,7 +96,7 @@ pub(crate) fn grow<R, S, F, C, const L: usize>(
     codes: &Codes,
     cells: &[C],
     rng: &mut Rng,
-    work: &mut Workspace<L>,
+    work: &mut Workspace<C, L>,
 ) -> Tree
 where
     R: Relabel,
@@ -92,39 +104,48 @@ where
     F: LeafRule,
     C: Code,
 {
-    let Workspace { drawn, search, lanes, spare, columns, stack } = work;
+    let Workspace { drawn, search, lanes, cells: own, places, rows, spare, columns, stack } = work;
     let Drawn { grow, honest, .. } = drawn;
     let is_honest = !honest.is_empty();
-    let p = codes.n_cols();
+    let (p, m) = (codes.n_cols(), grow.len());
+    own.clear();
+    for column in cells.chunks_exact(codes.n_rows) {
+        own.extend(grow.iter().map(|&row| column[row as usize]));
+    }
+    places.clear();
+    places.extend(0..m as u32);
     columns.clear();
     columns.extend(0..p as u16);
-    spare.resize(grow.len().max(honest.len()).max(spare.len()), 0);
+    spare.resize(m.max(honest.len()).max(spare.len()), 0);
     let mut tree = Tree { nodes: vec![Node::leaf(INDEX)], ..Tree::default() };
     stack.clear();
-    stack.push(Pending { node: 0, grow: 0..grow.len(), honest: 0..honest.len(), depth: 0 });
+    stack.push(Pending { node: 0, grow: 0..m, honest: 0..honest.len(), depth: 0 });
     while let Some(pending) = stack.pop() {
-        let rows = &grow[pending.grow.clone()];
+        let here = &places[pending.grow.clone()];
         let honest_rows = &honest[pending.honest.clone()];
-        let best = if rows.len() <= growth.min_node_size.max(1) || pending.depth >= growth.max_depth {
-            None
-        } else {
-            pieces.relabel.node(rows).and_then(|node| {
-                lanes.clear();
-                lanes.extend(rows.iter().map(|&i| pieces.split.lanes(&pieces.relabel.label(&node, i))));
-                let view = view::<R, S, L>(&pieces.split, rows, lanes, honest_rows);
-                let column = |feature: u16| {
-                    let j = usize::from(feature);
-                    ColumnView {
-                        feature,
-                        codes: &cells[j * codes.n_rows..(j + 1) * codes.n_rows],
-                        missing: codes.missing[j],
-                        categorical: codes.categorical[j],
-                        halfway: growth.halfway,
-                    }
-                };
-                choose(&pieces.split, growth.candidates, &view, column, (&mut *columns, &mut *rng, &mut *search))
-            })
-        };
+        let is_final = here.len() <= growth.min_node_size.max(1) || pending.depth >= growth.max_depth;
+        if !is_final || !is_honest {
+            rows.clear();
+            rows.extend(here.iter().map(|&place| grow[place as usize]));
+        }
+        let best = if is_final { None } else { pieces.relabel.node(rows) }.and_then(|node| {
+            lanes.clear();
+            lanes.extend(rows.iter().map(|&i| pieces.split.lanes(&pieces.relabel.label(&node, i))));
+            let view = view::<R, S, L>(&pieces.split, here, lanes, honest_rows);
+            let column = |feature: u16| {
+                let j = usize::from(feature);
+                ColumnView {
+                    feature,
+                    codes: &own[j * m..(j + 1) * m],
+                    all_codes: &cells[j * codes.n_rows..(j + 1) * codes.n_rows],
+                    missing: codes.missing[j],
+                    categorical: codes.categorical[j],
+                    usual: codes.usual[j],
+                    halfway: growth.halfway,
+                }
+            };
+            choose(&pieces.split, growth.candidates, &view, column, (&mut *columns, &mut *rng, &mut *search))
+        });
         let best = best.filter(|b| matches!(b.cut, Cut::Threshold(_)) || tree.sets.len() < MAX_SETS);
         let Some(best) = best else {
             let index = (tree.leaves.len() / pieces.leaf.width().max(1)) as u32;
@@ -133,10 +154,10 @@ where
             continue;
         };
         let j = usize::from(best.feature);
-        let column = &cells[j * codes.n_rows..(j + 1) * codes.n_rows];
-        let goes_left = |row: u32| sends_left(&best, column[row as usize].into(), codes.missing[j]);
-        let n_left = partition(&mut grow[pending.grow.clone()], spare, goes_left);
-        let n_honest_left = partition(&mut honest[pending.honest.clone()], spare, goes_left);
+        let (column, all) = (&own[j * m..(j + 1) * m], &cells[j * codes.n_rows..(j + 1) * codes.n_rows]);
+        let goes_left = |code: C| sends_left(&best, code.into(), codes.missing[j]);
+        let n_left = partition(&mut places[pending.grow.clone()], spare, |k| goes_left(column[k as usize]));
+        let n_honest_left = partition(&mut honest[pending.honest.clone()], spare, |i| goes_left(all[i as usize]));
         let child = tree.nodes.len() as u32;
         tree.nodes[pending.node as usize] = inner(&best, child, &mut tree.sets);
         tree.nodes.extend([Node::leaf(INDEX); 2]);

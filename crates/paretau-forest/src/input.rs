@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use crate::bins::Bins;
 use crate::codes::Codes;
 use crate::forest::Ground;
+use crate::split::MAX_ROWS;
 
 /// Fewest rows a causal forest learns from.
 pub(crate) const MIN_ROWS: usize = 10;
@@ -49,12 +50,15 @@ pub(crate) fn check_columns(expected: usize, x: &Features) -> Result<()> {
     })
 }
 
-/// Enough rows.
+/// Enough rows, and no more than counts can hold.
 pub(crate) fn check_rows(n: usize, least: usize) -> Result<()> {
-    if n >= least {
-        return Ok(());
+    if n < least {
+        return Err(Error::unfit(format!("a forest needs at least {least} rows, there are {n}; give more rows")));
     }
-    Err(Error::unfit(format!("a forest needs at least {least} rows, there are {n}; give more rows")))
+    if n > MAX_ROWS {
+        return Err(Error::unfit(format!("a forest takes at most {MAX_ROWS} rows, there are {n}; take a sample")));
+    }
+    Ok(())
 }
 
 /// A vector of the right length without NaN or infinities.

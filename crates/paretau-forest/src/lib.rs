@@ -28,6 +28,7 @@ mod split;
 mod state;
 mod summary;
 mod tree;
+mod walk;
 
 pub use arms::{ArmsForest, ArmsForestModel};
 pub use causal_forest::{CAUSAL_FOREST, CausalForest, CausalForestConfig};

@@ -4,9 +4,10 @@ use paretau_core::{Error, Features, Result, State};
 use serde::{Deserialize, Serialize};
 
 use crate::codes::Codes;
-use crate::forest::{Block, Forest, InBag, NO_LEAF};
+use crate::forest::{Forest, InBag};
 use crate::recipes::{self, Kitchen};
 use crate::split::Variance;
+use crate::walk::{Block, NO_LEAF};
 
 /// Trees whose leaves hold means about `offset`. Means are stored in single precision, so the level, which may be
 /// large beside the differences, is kept apart.

@@ -59,11 +59,11 @@ pub(crate) fn causal(k: &Kitchen<'_>, rule: CausalRule, zy: &[[f64; 2]], min_var
     match (rule, weight) {
         (CausalRule::Treatment(split), None) => {
             let pieces = Pieces { relabel: gradient, split, leaf };
-            fit::<_, _, _, 5>(k.ground, &pieces, &k.growth, k.sampler, k.n_trees, k.ctx)
+            fit::<_, _, _, 4>(k.ground, &pieces, &k.growth, k.sampler, k.n_trees, k.ctx)
         }
         (CausalRule::Treatment(split), Some(_)) => {
             let pieces = Pieces { relabel: gradient, split, leaf };
-            fit::<_, _, _, 6>(k.ground, &pieces, &k.growth, k.sampler, k.n_trees, k.ctx)
+            fit::<_, _, _, 5>(k.ground, &pieces, &k.growth, k.sampler, k.n_trees, k.ctx)
         }
         (CausalRule::Plain(split), _) => {
             let pieces = Pieces { relabel: gradient, split, leaf };
@@ -104,7 +104,7 @@ mod tests {
     /// One tree by each causal rule, on given residuals.
     fn trees(x: &Features, zy: &[[f64; 2]], sampler: &Sampler) -> Vec<Forest> {
         let balance = Balance { min_rows: 5.0, min_share: 0.05, honest: true };
-        let treatment = Treatment { min_node_size: 5.0, alpha: 0.05, imbalance_penalty: 0.0 };
+        let treatment = Treatment { min_node_size: 5, alpha: 0.05, imbalance_penalty: 0.0 };
         let plain = Variance { min_rows: 1.0, alpha: 0.05, imbalance_penalty: 0.0 };
         let growth =
             Growth { candidates: Candidates::Poisson(2.0), min_node_size: 5, max_depth: usize::MAX, halfway: false };

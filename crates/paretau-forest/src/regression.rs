@@ -1,7 +1,7 @@
 //! Regression and probability forests, as a public type and as the base learner `forest`.
 
 use paretau_core::{
-    BaseEntry, Error, Event, Features, FitContext, FittedRegressor, Handles, Importance, ParamKind, ParamSpec, Params,
+    BaseEntry, Event, Features, FitContext, FittedRegressor, Handles, Importance, ParamKind, ParamSpec, Params,
     RegressionTask, Regressor, Result, State, Target, resolve,
 };
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ use crate::split::Variance;
 /// |---|---|---|
 /// | `n_estimators` | 200 | trees |
 /// | `max_samples` | 0.632 | share of the rows a tree sees, drawn without replacement |
-/// | `max_features` | a third of the columns (probability: square root) | columns tried at a node |
+/// | `max_features` | a third of the columns, at most 200 (probability: square root) | columns tried at a node |
 /// | `min_node_size` | 5 | nodes of at most this many rows are leaves |
 /// | `honest` | false | half of a tree's rows choose splits, the others fill leaves |
 /// | `max_depth` | no limit | deepest level |
@@ -63,6 +63,9 @@ impl Default for ForestConfig {
     }
 }
 
+/// Of very many columns, as in texts, no more are tried at a node unless asked for.
+const MOST_TRIED: usize = 200;
+
 /// Specifications of [`ForestConfig`]'s fields.
 const PARAMS: &[ParamSpec] = &[
     ParamSpec { name: "n_estimators", kind: input::COUNT, help: "Number of trees." },
@@ -74,7 +77,7 @@ const PARAMS: &[ParamSpec] = &[
     ParamSpec {
         name: "max_features",
         kind: ParamKind::Auto(&input::COUNT),
-        help: "Columns tried at a node; auto is a third of them, for probabilities their square root.",
+        help: "Columns tried at a node; auto is a third of them but at most 200, for probabilities their square root.",
     },
     ParamSpec {
         name: "min_node_size",
@@ -115,7 +118,7 @@ impl ForestRegressor {
         let ground = ground(task.x, task.columns, config.max_bins, config.exact)?;
         let p = task.x.n_cols();
         let usual = match task.target {
-            Target::Mean => p.div_ceil(3),
+            Target::Mean => p.div_ceil(3).min(MOST_TRIED),
             Target::Probability => (p as f64).sqrt().ceil() as usize,
         };
         let growth = Growth {

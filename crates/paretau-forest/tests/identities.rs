@@ -138,10 +138,11 @@ fn weights_are_replication_in_causal_forests() {
 fn bins_are_exact_when_columns_have_few_values() {
     let mut known = simulate((800, 3, 7), |x| x[0] * x[1], |_| 0.5, |x| x[0]);
     if let Features::Dense(m) = &known.x {
-        // 256 values in the first column, 255 and a hole in the second.
+        // 256 values in the first column, holes in the second, mostly zeros in the third.
         let code = |k: usize, v: f64| match k % 3 {
             0 => (v * 256.0).floor().min(255.0),
             1 if v < 0.1 => f64::NAN,
+            2 if v < 0.8 => 0.0,
             _ => (v * 200.0).floor(),
         };
         let mut values: Vec<f64> = m.values().iter().enumerate().map(|(k, &v)| code(k, v)).collect();

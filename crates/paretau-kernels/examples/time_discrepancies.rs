@@ -1,6 +1,6 @@
 //! Times the discrepancies and the sparse products at the shapes that training meets, and counts allocated bytes.
 //!
-//! `cargo run --release -p paretau-kernels --example time_discrepancies [threads]`
+//! `cargo run --release -p paretau-kernels --example time_discrepancies [threads] [part of a name]`
 #![allow(unsafe_code, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -39,6 +39,9 @@ static ALLOCATOR: Counting = Counting;
 
 /// Median and fastest time of `reps` calls after a first one, peak bytes above the start, allocations per later call.
 fn time(name: &str, reps: usize, mut f: impl FnMut()) {
+    if std::env::args().nth(2).is_some_and(|part| !name.contains(&part)) {
+        return;
+    }
     let before = LIVE.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
     f();

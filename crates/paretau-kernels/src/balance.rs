@@ -287,10 +287,10 @@ mod tests {
         assert!(matches!(bad(&[], None), E::Empty { what: "the control arm" }));
         assert!(matches!(bad(&[false], None), E::Empty { what: "the treated arm" }));
         let both = [false, true];
-        assert!(matches!(bad(&both, Some(&[1.0])), E::LengthMismatch { .. }));
+        assert!(matches!(bad(&both, Some(&[1.0])), E::Length { .. }));
         assert!(matches!(bad(&both, Some(&[1.0, f64::NAN])), E::NonFinite { index: 1, .. }));
-        assert!(matches!(bad(&both, Some(&[1.0, -1.0])), E::OutOfRange { .. }));
-        assert!(matches!(bad(&both, Some(&[1.0, 0.0])), E::OutOfRange { .. }));
+        assert!(matches!(bad(&both, Some(&[1.0, -1.0])), E::Parameter { .. }));
+        assert!(matches!(bad(&both, Some(&[1.0, 0.0])), E::Parameter { .. }));
         let groups = Groups::<f64>::new(&both, None).unwrap();
         let mut workspace = BalanceWorkspace::new();
         let mut out = [0.0];

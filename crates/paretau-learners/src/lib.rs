@@ -23,7 +23,7 @@ pub use crossfit::{CrossFit, CrossTask, HeldOut, cross_fit, cross_predict, desig
 pub use linear::{LR_1, LR_2, LinearArms, LinearConfig};
 pub use logistic::{Logistic, LogisticOptions, LogisticTask};
 pub use meta::{DR_LEARNER, DrConfig, R_LEARNER, RConfig, S_LEARNER, SConfig, T_LEARNER, TConfig, X_LEARNER, XConfig};
-pub use nuisance::{NuisanceFit, NuisancePlan};
+pub use nuisance::{NuisanceFit, NuisancePlan, PropensityChoice};
 pub use overlap::{InverseWeights, Overlap, inverse_weights};
 pub use propensity::{PropensityFit, PropensityModel, PropensityOptions};
 pub use ridge::{Ridge, RidgeOptions, RidgeTask};

@@ -25,6 +25,10 @@ const PATIENCE: usize = 3;
 const LEAST_PENALTY: f64 = 1e-8;
 /// The penalty when the classes are too small for cross-validation.
 const FALLBACK_PENALTY: f64 = 1.0;
+/// Largest entry of the gradient at the final fit.
+const FINAL_TOLERANCE: f64 = 1e-8;
+/// The same while a penalty is chosen, which needs no more digits than the noise of its loss.
+const PATH_TOLERANCE: f64 = 1e-5;
 const MAX_LOGIT: f64 = 30.0;
 
 /// How to choose the penalty.
@@ -86,7 +90,7 @@ impl Logistic {
             None => choose(task, &w, options.folds, seed)?,
         };
         let mut theta = problem.start();
-        problem.solve(penalty, &mut theta, 1e-7);
+        problem.solve(penalty, &mut theta, FINAL_TOLERANCE);
         let (intercept, coef) = problem.in_units(&theta);
         Ok(Self { intercept, coef, penalty, log_loss })
     }
@@ -177,13 +181,13 @@ impl<'a> Problem<'a> {
         theta
     }
 
-    /// Moves `theta` (intercept first) to the optimum for a penalty; L-BFGS stops at a gradient of `tolerance`.
+    /// Moves `theta` (intercept first) to the optimum for a penalty: no entry of the gradient above `tolerance`.
     fn solve(&self, penalty: f64, theta: &mut Vec<f64>, tolerance: f64) {
         if self.only.is_some() {
             return;
         }
         let objective = Objective { problem: self, penalty };
-        let done = self.z.as_ref().is_some_and(|z| newton(&objective, z, theta));
+        let done = self.z.as_ref().is_some_and(|z| newton(&objective, z, theta, tolerance));
         if !done {
             lbfgs(&objective, theta, tolerance, 500);
         }
@@ -234,13 +238,13 @@ impl Smooth for Objective<'_> {
 }
 
 /// Newton's method with step halving; false when the equations could not be solved.
-fn newton(objective: &Objective<'_>, z: &Mat<f64>, theta: &mut Vec<f64>) -> bool {
+fn newton(objective: &Objective<'_>, z: &Mat<f64>, theta: &mut Vec<f64>, tolerance: f64) -> bool {
     let p = objective.problem;
     let size = theta.len();
     let mut gradient = vec![0.0; size];
     let mut value = objective.value(theta, &mut gradient);
     for _ in 0..100 {
-        if gradient.iter().fold(0.0_f64, |m, g| m.max(g.abs())) < 1e-10 {
+        if gradient.iter().fold(0.0_f64, |m, g| m.max(g.abs())) <= tolerance {
             return true;
         }
         let (intercept, coef) = p.in_units(theta);
@@ -316,8 +320,7 @@ fn choose(task: &LogisticTask<'_>, w: &[f64], n_folds: usize, seed: Seed) -> Res
             .zip(thetas.par_iter_mut())
             .zip(parts.par_iter().zip(&held))
             .map(|((problem, theta), (fold, held))| {
-                // The choice of a penalty needs no more digits than the noise of its loss.
-                problem.solve(penalty, theta, 1e-5);
+                problem.solve(penalty, theta, PATH_TOLERANCE);
                 let (intercept, coef) = problem.in_units(theta);
                 let model = Logistic { intercept, coef, penalty, log_loss: None };
                 model.logits(held).iter().zip(&fold.held_out).map(|(l, &i)| w[i] * loss(task.y[i], *l)).sum()
@@ -358,7 +361,7 @@ mod tests {
         let problem = Problem::new(&x, y, &w).unwrap();
         let objective = Objective { problem: &problem, penalty: 0.01 };
         let (mut a, mut b) = (problem.start(), problem.start());
-        assert!(newton(&objective, problem.z.as_ref().unwrap(), &mut a));
+        assert!(newton(&objective, problem.z.as_ref().unwrap(), &mut a, 1e-10));
         lbfgs(&objective, &mut b, 1e-9, 500);
         let mut gradient = vec![0.0; 5];
         objective.value(&a, &mut gradient);

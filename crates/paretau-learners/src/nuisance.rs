@@ -1,7 +1,7 @@
 //! The nuisances behind doubly robust scores: both arms' outcomes and the propensity, predicted for every row by models
 //! that did not see it. The DR-learner is built on them, and so are metrics without the truth.
 
-use paretau_core::{Design, Event, FitContext, OutcomeKind, Regressor, Result, Target};
+use paretau_core::{Design, Error, Event, FitContext, Fold, OutcomeKind, Regressor, Result, Target};
 
 use crate::crossfit::{CrossFit, CrossTask, HeldOut, cross_fit, design_folds};
 use crate::linear::two_arms;
@@ -11,8 +11,8 @@ use crate::linear::two_arms;
 pub struct NuisancePlan<'a> {
     /// Learner of both arms' outcomes.
     pub outcome: &'a dyn Regressor,
-    /// Learner of the propensity.
-    pub propensity: &'a dyn Regressor,
+    /// Learners of the propensity; the one that predicts the treatment best held out is kept.
+    pub propensity: &'a [&'a dyn Regressor],
     /// Where held-out predictions come from.
     pub held_out: HeldOut,
     /// Folds of cross-fitting; fewer are used when an arm is small.
@@ -27,7 +27,7 @@ pub struct NuisanceFit {
     /// Expected outcome with treatment.
     pub mu1: CrossFit,
     /// Propensity model.
-    pub e_model: CrossFit,
+    pub e_model: PropensityChoice,
     /// Propensities to use for the design's rows: the known ones if the design has them, else the held-out ones.
     pub e: Vec<f64>,
 }
@@ -44,10 +44,8 @@ impl NuisanceFit {
             cross_fit(&task, plan.outcome, &parts, plan.held_out, &stage(ctx, label)?)
         };
         let (mu0, mu1) = (outcome(0, "control outcomes")?, outcome(1, "treated outcomes")?);
-        let t: Vec<f64> = design.t().iter().map(|&a| f64::from(a)).collect();
-        let task = CrossTask::of(design, &t, Target::Probability);
-        let e_model = cross_fit(&task, plan.propensity, &parts, plan.held_out, &stage(ctx, "propensity")?)?;
-        let e = design.propensity().unwrap_or(&e_model.held_out).to_vec();
+        let e_model = PropensityChoice::fit(design, plan.propensity, &parts, plan.held_out, ctx)?;
+        let e = design.propensity().unwrap_or(&e_model.fit.held_out).to_vec();
         Ok(Self { mu0, mu1, e_model, e })
     }
 
@@ -67,6 +65,53 @@ impl NuisanceFit {
             })
             .collect()
     }
+}
+
+/// The best of several cross-fitted propensity models.
+#[derive(Debug)]
+pub struct PropensityChoice {
+    /// The model and its held-out propensities.
+    pub fit: CrossFit,
+    /// Which learner it is.
+    pub index: usize,
+    /// Its held-out log-loss.
+    pub log_loss: f64,
+}
+
+impl PropensityChoice {
+    /// Cross-fits each learner and keeps the one with the least held-out log-loss.
+    pub(crate) fn fit(
+        design: &Design,
+        learners: &[&dyn Regressor],
+        parts: &[Fold],
+        held_out: HeldOut,
+        ctx: &FitContext<'_>,
+    ) -> Result<Self> {
+        let ctx = stage(ctx, "propensity")?;
+        let t: Vec<f64> = design.t().iter().map(|&a| f64::from(a)).collect();
+        let task = CrossTask::of(design, &t, Target::Probability);
+        let mut best: Option<Self> = None;
+        for (index, learner) in learners.iter().enumerate() {
+            let seed = ctx.seed.indexed(index as u64);
+            let fit = cross_fit(&task, *learner, parts, held_out, &ctx.with_seed(seed))?;
+            let log_loss = log_loss(design, &fit.held_out);
+            if best.as_ref().is_none_or(|b| log_loss < b.log_loss) {
+                best = Some(Self { fit, index, log_loss });
+            }
+        }
+        best.ok_or_else(|| Error::Numeric { what: "fitting the propensity", message: "no learner was named".into() })
+    }
+}
+
+/// Weighted mean log-loss of propensities strictly between 0 and 1.
+fn log_loss(design: &Design, e: &[f64]) -> f64 {
+    let (mut sum, mut total) = (0.0, 0.0);
+    for (i, e) in e.iter().enumerate() {
+        let w = design.weight().map_or(1.0, |w| w[i]);
+        sum -= w * if design.t()[i] == 1 { e.ln() } else { (-e).ln_1p() };
+        total += w;
+    }
+    sum / total
 }
 
 /// What an outcome model predicts: probabilities for binary outcomes, means otherwise.

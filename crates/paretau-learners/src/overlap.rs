@@ -14,8 +14,8 @@ pub enum Overlap {
     Clip,
     /// Leave out the rows beyond the bounds.
     Trim,
-    /// Replace the largest weights of each arm by quantiles of a generalised Pareto tail fitted to them. An arm whose
-    /// tail cannot be fitted (fewer than 25 rows, equal weights) is clipped instead.
+    /// Clip, then replace the largest weights of each arm by quantiles of a generalised Pareto tail fitted to them, never
+    /// above the bound. An arm whose tail cannot be fitted (fewer than 25 rows, equal weights) is only clipped.
     Pareto,
 }
 
@@ -40,19 +40,19 @@ pub struct InverseWeights {
 pub fn inverse_weights(e: &[f64], t: &[u8], rule: Overlap, bound: f64) -> Result<InverseWeights> {
     let logits: Vec<f64> = e.iter().map(|e| e.ln() - (-e).ln_1p()).collect();
     let beyond = e.iter().filter(|e| **e < bound || **e > 1.0 - bound).count();
-    let weigh = |weighting: Weighting| -> Result<(Vec<f64>, [Option<TailFit>; 2])> {
+    let weigh = |weighting: Weighting, logits: &[f64]| -> Result<(Vec<f64>, [Option<TailFit>; 2])> {
         let mut w = vec![0.0; e.len()];
         // With equal shares the balancing weight 1 + (1-π)/π is the inverse propensity.
         let report = Weigher::new(weighting, Pooling::PerArm, 1.0)
-            .and_then(|mut weigher| weigher.forward(&logits, t, 0.5, &mut w))
+            .and_then(|mut weigher| weigher.forward(logits, t, 0.5, &mut w))
             .map_err(|e| kernel("weighting by propensity", &e))?;
         Ok((w, report.fits))
     };
     let clip = Weighting::Truncated { lo: bound, hi: 1.0 - bound };
     match rule {
-        Overlap::Clip => Ok(InverseWeights { w: weigh(clip)?.0, beyond, smoothed: [false; 2] }),
+        Overlap::Clip => Ok(InverseWeights { w: weigh(clip, &logits)?.0, beyond, smoothed: [false; 2] }),
         Overlap::Trim => {
-            let w = weigh(Weighting::Ignored { lo: bound, hi: 1.0 - bound })?.0;
+            let w = weigh(Weighting::Ignored { lo: bound, hi: 1.0 - bound }, &logits)?.0;
             for arm in [0, 1] {
                 if !w.iter().zip(t).any(|(w, &a)| a == arm && *w > 0.0) {
                     return Err(Error::unfit(format!(
@@ -64,16 +64,12 @@ pub fn inverse_weights(e: &[f64], t: &[u8], rule: Overlap, bound: f64) -> Result
             Ok(InverseWeights { w, beyond, smoothed: [false; 2] })
         }
         Overlap::Pareto => {
-            let (mut w, fits) = weigh(Weighting::HardPareto)?;
-            let smoothed = fits.map(|fit| matches!(fit, Some(TailFit::Smoothed { .. })));
-            if smoothed.contains(&false) {
-                let clipped = weigh(clip)?.0;
-                for (i, &arm) in t.iter().enumerate() {
-                    if !smoothed[usize::from(arm)] {
-                        w[i] = clipped[i];
-                    }
-                }
-            }
+            // A fit by moments would follow a single propensity of 1e-9, and lift the whole tail with it.
+            let limit = ((1.0 - bound) / bound).ln();
+            let held: Vec<f64> = logits.iter().map(|l| l.clamp(-limit, limit)).collect();
+            let (mut w, fits) = weigh(Weighting::HardPareto, &held)?;
+            let smoothed = fits.map(|fit| fit.is_some_and(|f| f.is_smoothed()));
+            w.iter_mut().for_each(|w| *w = w.min(1.0 / bound));
             Ok(InverseWeights { w, beyond, smoothed })
         }
     }

@@ -146,6 +146,21 @@ fn pure_noise_gets_a_large_penalty() {
 }
 
 #[test]
+fn the_number_of_threads_does_not_matter() {
+    let design = trial(700, 300, 13, 1.0);
+    for entry in [&LR_1, &LR_2] {
+        let run = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let model = entry.build(&Params::none(), &NO_BASES).unwrap();
+                model.fit(&design, &FitContext::silent(Seed(0))).unwrap().effects(design.x()).unwrap()
+            })
+        };
+        assert_eq!(run(1), run(2));
+    }
+}
+
+#[test]
 fn entries_list_as_trait_objects() {
     static ENTRIES: &[&dyn EstimatorEntry] = &[&LR_1, &LR_2];
     assert_eq!(ENTRIES.iter().map(|e| e.info().name).collect::<Vec<_>>(), ["lr-1", "lr-2"]);

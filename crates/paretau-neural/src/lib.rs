@@ -19,7 +19,7 @@ mod member;
 pub mod model;
 mod plain;
 mod predictor;
-mod presets;
+pub mod presets;
 mod report;
 mod roles;
 mod second_stage;

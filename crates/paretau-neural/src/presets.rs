@@ -57,10 +57,12 @@ fn disentangled(weighting: WeightingName) -> NetConfig {
 
 const CFR: &str = "Shalit, Johansson and Sontag, ICML 2017";
 
-pub(crate) static TARNET: ConfigEntry<NetConfig> =
+/// The entry of `tarnet`.
+pub static TARNET: ConfigEntry<NetConfig> =
     entry("tarnet", (&["TARNet"], "TARNet"), ("One shared representation, one outcome head an arm", CFR), shared);
 
-pub(crate) static CFR_MMD: ConfigEntry<NetConfig> = entry(
+/// The entry of `cfr-mmd`.
+pub static CFR_MMD: ConfigEntry<NetConfig> = entry(
     "cfr-mmd",
     (&["CFR MMD", "CFR"], "CFR"),
     ("One shared representation, balanced between arms by maximum mean discrepancy", CFR),
@@ -73,7 +75,8 @@ pub(crate) static CFR_MMD: ConfigEntry<NetConfig> = entry(
     },
 );
 
-pub(crate) static CFR_WASS: ConfigEntry<NetConfig> = entry(
+/// The entry of `cfr-wass`.
+pub static CFR_WASS: ConfigEntry<NetConfig> = entry(
     "cfr-wass",
     (&["CFR Wass"], "CFR"),
     ("One shared representation, balanced between arms by Wasserstein distance", CFR),
@@ -86,7 +89,8 @@ pub(crate) static CFR_WASS: ConfigEntry<NetConfig> = entry(
     },
 );
 
-pub(crate) static DRAGONNET: ConfigEntry<NetConfig> = entry(
+/// The entry of `dragonnet`.
+pub static DRAGONNET: ConfigEntry<NetConfig> = entry(
     "dragonnet",
     (&["DragonNet"], "DragonNet"),
     (
@@ -96,7 +100,8 @@ pub(crate) static DRAGONNET: ConfigEntry<NetConfig> = entry(
     || NetConfig { network: Network::Dragon, joint: 1.0, targeted: 1.0, ..shared() },
 );
 
-pub(crate) static GANITE: ConfigEntry<NetConfig> = entry(
+/// The entry of `ganite`.
+pub static GANITE: ConfigEntry<NetConfig> = entry(
     "ganite",
     (&["GANITE"], "GANITE"),
     (
@@ -106,48 +111,56 @@ pub(crate) static GANITE: ConfigEntry<NetConfig> = entry(
     || NetConfig { network: Network::Ganite, ..shared() },
 );
 
-pub(crate) static DRCFR_RAW: ConfigEntry<NetConfig> =
+/// The entry of `drcfr`.
+pub static DRCFR_RAW: ConfigEntry<NetConfig> =
     entry("drcfr", (&["DRCFR"], "DRCFR"), ("Three representations, propensity-weighted outcome loss", DRCFR), || {
         disentangled(WeightingName::Ipw)
     });
 
-pub(crate) static DRCFR_NORM: ConfigEntry<NetConfig> =
+/// The entry of `drcfr-norm`.
+pub static DRCFR_NORM: ConfigEntry<NetConfig> =
     entry("drcfr-norm", (&["DRCFR Norm."], "DRCFR"), ("drcfr with weights divided by their arm's mean", DPSW), || {
         disentangled(WeightingName::Norm)
     });
 
-pub(crate) static DRCFR_TRUNC: ConfigEntry<NetConfig> =
+/// The entry of `drcfr-trunc`.
+pub static DRCFR_TRUNC: ConfigEntry<NetConfig> =
     entry("drcfr-trunc", (&["DRCFR Trunc."], "DRCFR"), ("drcfr with propensities clamped to [0.1, 0.9]", DPSW), || {
         disentangled(WeightingName::Trunc)
     });
 
-pub(crate) static DRCFR_IGNORE: ConfigEntry<NetConfig> = entry(
+/// The entry of `drcfr-ignore`.
+pub static DRCFR_IGNORE: ConfigEntry<NetConfig> = entry(
     "drcfr-ignore",
     (&["DRCFR Ignore"], "DRCFR"),
     ("drcfr without the rows whose propensity is below 0.1 or above 0.9", DPSW),
     || disentangled(WeightingName::Ignore),
 );
 
-pub(crate) static PSW: ConfigEntry<NetConfig> = entry(
+/// The entry of `psw`.
+pub static PSW: ConfigEntry<NetConfig> = entry(
     "psw",
     (&["PSW"], "PSW"),
     ("A propensity net first, then two representations trained with its Pareto-smoothed weights", DPSW),
     || NetConfig { network: Network::TwoStep, ..disentangled(WeightingName::Psis) },
 );
 
-pub(crate) static DPSW_NORM: ConfigEntry<NetConfig> = entry(
+/// The entry of `dpsw-norm`.
+pub static DPSW_NORM: ConfigEntry<NetConfig> = entry(
     "dpsw-norm",
     (&["DPSW Norm."], "DPSW"),
     ("Three representations, differentiable Pareto-smoothed weights divided by their arm's mean", DPSW),
     NetConfig::default,
 );
 
-pub(crate) static DPSW_RAW: ConfigEntry<NetConfig> =
+/// The entry of `dpsw`.
+pub static DPSW_RAW: ConfigEntry<NetConfig> =
     entry("dpsw", (&["DPSW"], "DPSW"), ("Three representations, differentiable Pareto-smoothed weights", DPSW), || {
         disentangled(WeightingName::Pareto)
     });
 
-pub(crate) static DPSW_DR: ConfigEntry<NetConfig> = entry(
+/// The entry of `dpsw-dr`.
+pub static DPSW_DR: ConfigEntry<NetConfig> = entry(
     "dpsw-dr",
     (&["DPSW DR"], "DPSW"),
     ("dpsw-norm with a doubly robust second stage on Pareto-smoothed pseudo-outcomes", DPSW),

@@ -2,12 +2,13 @@
 
 use paretau_core::{Design, Diagnostics, Effects, Error, OutcomeKind, Result, Seed};
 use paretau_data::RoleSpec;
-use paretau_eval::{Nuisance, Observed, Score, score};
-use paretau_kernels::pareto::HardPareto;
+use paretau_eval::{Estimand, Nuisance, Observed, OverlapReport, Score, average_effect};
+use paretau_learners::{Overlap as Rule, inverse_weights};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::overlap_report::OverlapReport;
+/// Propensities nearer to 0 or 1 than this are counted as beyond the bound; smoothing deals with their weights.
+const BOUND: f64 = 0.01;
 
 /// Everything a model knows about its own making.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -73,6 +74,8 @@ pub struct Averages {
     pub ate: Estimate,
     /// Over the treated rows.
     pub att: Estimate,
+    /// Over those who could well have been in either arm, weighted by e(1 - e).
+    pub ato: Estimate,
 }
 
 impl Averages {
@@ -80,33 +83,11 @@ impl Averages {
     pub fn estimate(design: &Design, effects: &Effects, e: &[f64]) -> Result<Self> {
         let rows = Observed::of(design)?;
         let nuisance = Nuisance::from_arms(effects.mu0.clone(), effects.mu1.clone(), e.to_vec());
-        nuisance.check(rows.len())?;
-        let of_arm = |i: usize| if rows.t[i] == 1 { e[i] } else { 1.0 - e[i] };
-        let inverse = smooth(&(0..rows.len()).map(|i| of_arm(i).recip()).collect::<Vec<_>>())?;
-        let ate = score::mean(&rows, &nuisance.scores(&rows, &inverse));
-
-        // Among the treated: t (y - mu0) - (1 - t) e/(1 - e) (y - mu0), over the share of treated rows.
-        let odds = smooth(&e.iter().map(|e| e / (1.0 - e)).collect::<Vec<_>>())?;
-        let total: f64 = (0..rows.len()).map(|i| weight(&rows, i)).sum();
-        let treated: f64 = (0..rows.len()).map(|i| weight(&rows, i) * f64::from(rows.t[i])).sum();
-        let share = treated / total;
-        let residual = |i: usize| rows.y[i] - effects.mu0[i];
-        let influence = |i: usize| if rows.t[i] == 1 { residual(i) / share } else { -odds[i] * residual(i) / share };
-        let raw: Vec<f64> = (0..rows.len()).map(influence).collect();
-        let att = score::mean(&rows, &raw).value;
-        // The share is estimated too; its part of the influence is -(t/share) times the average itself.
-        let centred: Vec<f64> = raw.iter().zip(rows.t).map(|(v, &t)| v - att * (f64::from(t) / share - 1.0)).collect();
-        let att = Score { value: att, se: score::mean(&rows, &centred).se };
-        Ok(Self { ate: Estimate::from_score(ate)?, att: Estimate::from_score(att)? })
+        let inverse = inverse_weights(e, design.t(), Rule::Pareto, BOUND)?;
+        let average = |estimand| {
+            average_effect(&rows, &nuisance, &inverse.w, estimand)
+                .and_then(|average| Estimate::from_score(average.score))
+        };
+        Ok(Self { ate: average(Estimand::All)?, att: average(Estimand::Treated)?, ato: average(Estimand::Overlap)? })
     }
-}
-
-fn weight(rows: &Observed<'_>, i: usize) -> f64 {
-    rows.weight.map_or(1.0, |w| w[i])
-}
-
-fn smooth(weights: &[f64]) -> Result<Vec<f64>> {
-    let mut out = vec![0.0; weights.len()];
-    HardPareto::default().forward(weights, &mut out).map_err(crate::overlap::numeric)?;
-    Ok(out)
 }

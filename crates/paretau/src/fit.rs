@@ -2,12 +2,15 @@
 
 use paretau_core::{CheckpointStore, Event, FitContext, Observer, Params, Result, Seed, Silent};
 use paretau_data::{Encoder, EncoderPolicy, RoleSpec, Table, assign};
+use paretau_eval::{OverlapOptions, overlap_report};
 
 use crate::about::{About, Averages};
 use crate::model::Model;
 use crate::overlap::Overlap;
-use crate::overlap_report::OverlapReport;
 use crate::registry;
+
+/// Rows at risk that a model file names, the most extreme ones.
+const MOST_ROWS_AT_RISK: usize = 100;
 
 /// What to fit and how.
 #[derive(Clone)]
@@ -63,10 +66,11 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
         None => fitted.effects(design.x())?,
     };
     let (overlap, e) = Overlap::fit(&design, effects.e.as_deref(), &ctx)?;
-    let weights = overlap.weights(&e, design.t())?;
     let averages = Averages::estimate(&design, &effects, &e)?;
     let diagnostics = fitted.diagnostics().clone();
-    let overlap_report = OverlapReport::new(design.t(), &e, &weights)?;
+    let (mut overlap_report, _) = overlap_report(&e, design.t(), &OverlapOptions::default())?;
+    // The model file names the rows most at risk, not a million of them.
+    overlap_report.rows_at_risk.truncate(MOST_ROWS_AT_RISK);
     let about = About {
         estimator: entry.info().name.to_owned(),
         params,

@@ -5,23 +5,23 @@
 
 mod about;
 mod describe;
+mod diagnose;
 mod evaluate;
 pub mod experiment;
 mod fit;
 mod model;
 pub mod model_file;
 mod overlap;
-mod overlap_report;
 pub mod registry;
 mod threads;
 
 pub use about::{About, Averages, Estimate};
 pub use describe::describe;
+pub use diagnose::{Diagnosis, diagnose};
 pub use evaluate::{evaluate, nuisances};
 pub use fit::{FitOptions, fit};
 pub use model::{Model, Predictions};
 pub use overlap::{Overlap, RowWeights};
-pub use overlap_report::{ArmOverlap, OverlapReport};
 pub use paretau_core::*;
 pub use paretau_data as data;
 pub use paretau_eval as eval;

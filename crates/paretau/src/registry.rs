@@ -2,15 +2,40 @@
 //! conformance suite all iterate these two lists; adding an entry here is all it takes to be in each of them.
 
 use paretau_core::{BaseEntry, Error, EstimatorEntry, Result, Toolbox};
+use paretau_neural::presets as nets;
 
 /// All estimators, in the order in which lists show them; the first of a Python class is the class's default.
-pub const ESTIMATORS: &[&dyn EstimatorEntry] = &[&paretau_learners::LR_2, &paretau_learners::LR_1];
+pub const ESTIMATORS: &[&dyn EstimatorEntry] = &[
+    &paretau_learners::LR_2,
+    &paretau_learners::LR_1,
+    &paretau_learners::S_LEARNER,
+    &paretau_learners::T_LEARNER,
+    &paretau_learners::X_LEARNER,
+    &paretau_learners::R_LEARNER,
+    &paretau_learners::DR_LEARNER,
+    &paretau_forest::CAUSAL_FOREST,
+    &paretau_forest::CAUSAL_FOREST_DML,
+    &nets::TARNET,
+    &nets::CFR_MMD,
+    &nets::CFR_WASS,
+    &nets::DRAGONNET,
+    &nets::GANITE,
+    &nets::DRCFR_RAW,
+    &nets::DRCFR_NORM,
+    &nets::DRCFR_TRUNC,
+    &nets::DRCFR_IGNORE,
+    &nets::PSW,
+    &nets::DPSW_NORM,
+    &nets::DPSW_RAW,
+    &nets::DPSW_DR,
+];
 
-/// All base learners that meta-learners can stand on.
-pub const BASES: &[&dyn BaseEntry] = &[&paretau_learners::RidgeBase];
+/// All base learners that meta-learners can stand on; the first that can read a model's features is also the
+/// yardstick of scores without the truth.
+pub const BASES: &[&dyn BaseEntry] = &[&paretau_learners::RIDGE, &paretau_forest::FOREST, &paretau_neural::MlpBase];
 
 /// The estimator used when none is named.
-pub const DEFAULT_ESTIMATOR: &str = "lr-2";
+pub const DEFAULT_ESTIMATOR: &str = "dpsw-norm";
 
 /// What estimators may use when they are built.
 pub const TOOLBOX: Toolbox = Toolbox { bases: BASES };

@@ -8,7 +8,13 @@ use paretau::{
 };
 
 /// Budgets for tests: whoever has one of these parameters runs with less than its default.
-const SMALL: &[(&str, i64)] = &[("members", 1), ("n_trees", 200), ("max_steps", 600)];
+const SMALL: &[(&str, &str)] = &[
+    ("members", "1"),
+    ("max_steps", "600"),
+    ("n_estimators", "200"),
+    ("n_nuisance", "100"),
+    ("base_params", "n_estimators=100"),
+];
 
 fn small(entry: &dyn EstimatorEntry) -> Params {
     SMALL
@@ -19,8 +25,18 @@ fn small(entry: &dyn EstimatorEntry) -> Params {
 
 /// A trial with noise `sd` whose effect is `effect(x)`.
 fn trial(n: usize, sd: f64, effect: fn(&[f64]) -> f64) -> (Design, Vec<f64>) {
+    drawn(Seed(11), n, sd, effect)
+}
+
+/// Rows of the same kind that no model has seen, with their effects.
+fn fresh(effect: fn(&[f64]) -> f64) -> (Features, Vec<f64>) {
+    let (design, tau) = drawn(Seed(12), 500, 0.0, effect);
+    (design.x().clone(), tau)
+}
+
+fn drawn(seed: Seed, n: usize, sd: f64, effect: fn(&[f64]) -> f64) -> (Design, Vec<f64>) {
     let d = 5;
-    let mut rng = Seed(11).rng();
+    let mut rng = seed.rng();
     let x: Vec<f64> = (0..n * d).map(|_| rng.normal()).collect();
     let t: Vec<u8> = (0..n).map(|_| u8::from(rng.bernoulli(0.5))).collect();
     let tau: Vec<f64> = x.chunks(d).map(effect).collect();
@@ -101,8 +117,9 @@ fn swapping_the_arms_flips_the_sign() {
 #[test]
 fn a_constant_effect_is_recovered_on_a_trial() {
     let (design, _) = trial(800, 0.5, |_| 2.0);
+    let (x, _) = fresh(|_| 2.0);
     each(|entry| {
-        let tau = effects(fit(entry, &design, 2).as_ref(), design.x()).tau;
+        let tau = effects(fit(entry, &design, 2).as_ref(), &x).tau;
         assert!((mean(&tau) - 2.0).abs() < 0.25, "{}: mean {}", entry.info().name, mean(&tau));
         let spread = mean(&tau.iter().map(|v| (v - 2.0).powi(2)).collect::<Vec<_>>()).sqrt();
         assert!(spread < 0.6, "{}: root mean square error {spread}", entry.info().name);
@@ -180,12 +197,13 @@ fn unfit_data_is_a_typed_error_never_a_panic() {
 
 #[test]
 fn heterogeneity_is_found_where_a_method_can_express_it() {
-    let (design, tau) = trial(1500, 0.5, heterogeneous);
+    let (design, _) = trial(1500, 0.5, heterogeneous);
+    let (x, tau) = fresh(heterogeneous);
     each(|entry| {
         if entry.info().name == find("lr-1").unwrap().info().name {
             return; // one effect for everyone, by definition
         }
-        let got = effects(fit(entry, &design, 2).as_ref(), design.x()).tau;
+        let got = effects(fit(entry, &design, 2).as_ref(), &x).tau;
         let error = mean(&got.iter().zip(&tau).map(|(a, b)| (a - b).powi(2)).collect::<Vec<_>>()).sqrt();
         // Predicting the mean effect for everyone scores 1.5.
         assert!(error < 0.9, "{}: {error}", entry.info().name);

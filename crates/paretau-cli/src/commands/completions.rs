@@ -1,12 +1,17 @@
 //! `paretau completions` and `paretau man`: made from the same grammar as the help.
 
+use std::io::Write as _;
+
 use anyhow::Result;
 use clap::CommandFactory as _;
 
 use crate::args::{Cli, CompletionsArgs};
 
 pub(crate) fn shell(args: &CompletionsArgs) -> Result<()> {
-    clap_complete::generate(args.shell, &mut Cli::command(), "paretau", &mut std::io::stdout());
+    let mut text = vec![];
+    clap_complete::generate(args.shell, &mut Cli::command(), "paretau", &mut text);
+    // Written here rather than by the generator, which would panic when the reader has gone.
+    std::io::stdout().write_all(&text)?;
     Ok(())
 }
 

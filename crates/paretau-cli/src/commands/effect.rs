@@ -1,7 +1,7 @@
 //! `paretau effect`: each row's effect, streamed in record batches so that memory does not grow with the file.
 
 use anyhow::Result;
-use paretau::data::{BatchReader, Table, TableColumn, TableWriter};
+use paretau::data::{BatchReader, Table, TableColumn, TableWriter, TransformReport};
 use paretau::{Model, Predictions};
 use serde_json::json;
 
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
     if let Some(writer) = writer {
         writer.finish()?;
     }
-    for note in report.iter().flat_map(|report| report.notes()) {
+    for note in report.iter().flat_map(TransformReport::notes) {
         progress.say(&note);
     }
     drop(progress);

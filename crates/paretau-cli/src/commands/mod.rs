@@ -4,6 +4,7 @@ mod completions;
 mod data;
 mod demo;
 mod describe;
+mod diagnose;
 mod effect;
 mod evaluate;
 mod fit;
@@ -29,6 +30,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             Command::Fit(args) => fit::run(args, common),
             Command::Effect(args) => effect::run(args, common),
             Command::Evaluate(args) => evaluate::run(args, common),
+            Command::Diagnose(args) => diagnose::run(args, common),
             Command::Run(args) => run::run(args, common),
             Command::Completions(args) => completions::shell(args),
             Command::Man => completions::manual(),

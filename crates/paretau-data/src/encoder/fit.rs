@@ -100,23 +100,28 @@ fn fingerprints(encoding: &Encoding, column: &TableColumn, rows: &[usize], k: us
         }
         ColumnData::Number(_) => vec![],
     };
+    // One bit pattern for both zeros and one for every NaN.
+    let bits_of = |value: f64| if value.is_nan() { f64::NAN.to_bits() } else { (value + 0.0).to_bits() };
     for (step, &i) in rows.iter().enumerate() {
-        match &column.data {
+        let raw = match &column.data {
             ColumnData::Number(values) => {
                 encoding.number(values[i], &mut out);
+                Some(values[i])
             }
             ColumnData::Text(Text { levels, codes }) => {
                 let at = (codes[i] as usize).min(levels.len());
                 out.copy_from_slice(&per_level[at * k..(at + 1) * k]);
+                None
             }
-        }
-        for (j, value) in out.iter().enumerate() {
-            // One bit pattern for both zeros and one for every NaN.
-            let bits = if value.is_nan() { f64::NAN.to_bits() } else { (value + 0.0).to_bits() };
+        };
+        for (j, &value) in out.iter().enumerate() {
+            let bits = bits_of(value);
             if step == 0 {
                 first[j] = bits;
             }
             varies[j] |= bits != first[j];
+            // Columns that differ only in their gaps are no copies of each other, even if filling makes them equal.
+            let bits = raw.filter(|_| j == 0).map_or(bits, bits_of);
             let [a, b] = &mut hashes[j];
             *a = (*a ^ bits).wrapping_mul(0x9fb2_1c65_1e98_df25).rotate_left(29);
             *b = (b.rotate_left(17) ^ bits).wrapping_mul(0xd6e8_feb8_6659_fd93);

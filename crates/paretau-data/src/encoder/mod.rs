@@ -24,6 +24,9 @@ pub use report::TransformReport;
 use crate::table::{ColumnData, Field, Kind, Table, TableColumn, Text, format_number};
 use encoding::{Encoding, Fate};
 
+/// Most cells of a dense matrix, 32 GiB of them: a sparse file of modest size could ask for more than any memory.
+const MAX_CELLS: usize = 1 << 32;
+
 /// A fitted transform from tables to feature matrices.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Encoder {
@@ -86,6 +89,13 @@ impl Encoder {
         let keep_sparse = self.sparse.as_ref().is_some_and(|s| s.keep_sparse);
         let n_named = self.columns.len() - n_block;
         let width = if keep_sparse { n_named } else { self.columns.len() };
+        if n.saturating_mul(width) > MAX_CELLS {
+            return Err(Error::unfit(format!(
+                "{n} rows of {width} features would fill {} GiB; use an estimator that takes sparse features, name fewer \
+                 with --features, or give the rows in batches",
+                n.saturating_mul(width) >> 27
+            )));
+        }
         let mut values = vec![0.0; n * width];
         for input in &self.inputs {
             let column = self.find(table, &input.name)?;

@@ -76,7 +76,14 @@ impl Plan {
         Ok(())
     }
 
-    /// The grown columns as a table of `rows` rows that starts at data row `rows_before` (0-based).
+    /// A projected batch as a table that starts at data row `rows_before` (0-based).
+    pub(crate) fn table(&self, batch: &RecordBatch, rows_before: usize) -> Result<Table> {
+        let mut growing = self.start(batch.num_rows());
+        self.add(&mut growing, batch, rows_before)?;
+        self.finish(growing, rows_before)
+    }
+
+    /// The grown columns as a table that starts at data row `rows_before` (0-based).
     pub(crate) fn finish(&self, growing: Vec<Growing>, rows_before: usize) -> Result<Table> {
         let columns = growing.into_iter().zip(&self.columns).filter_map(|(g, (_, name, _))| g.finish(name)).collect();
         let mut table = Table::new(columns)?;

@@ -1,6 +1,6 @@
 //! Reading a file batch by batch, in input order and in constant memory.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use paretau_core::Result;
 
@@ -17,6 +17,7 @@ use crate::table::{Kind, Table, file_error};
 /// Kinds must not depend on where a batch ends, so that the columns of delimited text that
 /// [`ReadOptions::fields`] does not declare are read as text.
 pub struct BatchReader {
+    path: PathBuf,
     source: Batches,
     batch_rows: usize,
     rows: usize,
@@ -40,7 +41,7 @@ impl BatchReader {
         let format = options.format.map_or_else(|| Format::from_path(path), Ok)?;
         let source = match format {
             Format::Csv | Format::Tsv => {
-                let stream = CsvStream::open(&Input::new(path)?, format, options)?;
+                let stream = CsvStream::open(&Input::new(path, true)?, format, options)?;
                 let builders = stream.builders(|declared| Some(declared.unwrap_or(Kind::Text)));
                 Batches::Csv { stream: Box::new(stream), builders }
             }
@@ -49,7 +50,7 @@ impl BatchReader {
             // These hold one matrix that is decoded as a whole anyway.
             Format::Npz | Format::Svm | Format::News => Batches::Whole(Box::new(super::read(path, options)?)),
         };
-        Ok(Self { source, batch_rows, rows: 0, failed: false })
+        Ok(Self { path: path.to_owned(), source, batch_rows, rows: 0, failed: false })
     }
 
     fn next_table(&mut self) -> Result<Option<Table>> {
@@ -58,9 +59,6 @@ impl BatchReader {
             Batches::Csv { stream, builders } => {
                 let n = stream.fill(builders, self.batch_rows)?;
                 if n == 0 {
-                    if start == 0 {
-                        return Err(file_error(stream.path(), None, None, "has a header but no rows of data"));
-                    }
                     return Ok(None);
                 }
                 self.rows += n;
@@ -76,17 +74,13 @@ impl BatchReader {
             }
             Batches::Parquet(stream) => {
                 let Some(batch) = stream.next_batch()? else { return Ok(None) };
-                let mut growing = stream.plan.start(batch.num_rows());
-                stream.plan.add(&mut growing, &batch, start)?;
                 self.rows += batch.num_rows();
-                stream.plan.finish(growing, start).map(Some)
+                stream.plan.table(&batch, start).map(Some)
             }
             Batches::Ipc(stream) => {
-                let Some(batch) = stream.next_batch()? else { return Ok(None) };
-                let mut growing = stream.plan.start(batch.num_rows());
-                stream.plan.add(&mut growing, &batch, start)?;
+                let Some(batch) = stream.next_rows(self.batch_rows)? else { return Ok(None) };
                 self.rows += batch.num_rows();
-                stream.plan.finish(growing, start).map(Some)
+                stream.plan.table(&batch, start).map(Some)
             }
             Batches::Whole(table) => {
                 let end = (start + self.batch_rows).min(table.n_rows());
@@ -104,7 +98,10 @@ impl Iterator for BatchReader {
         if self.failed {
             return None;
         }
-        let next = self.next_table();
+        let next = match self.next_table() {
+            Ok(None) if self.rows == 0 => Err(file_error(&self.path, None, None, "has no rows of data")),
+            other => other,
+        };
         self.failed = next.is_err();
         next.transpose()
     }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
-use std::path::Path;
 
 use csv::{ByteRecord, ErrorKind};
 use paretau_core::{Error, Result};
@@ -11,7 +10,7 @@ use super::ReadOptions;
 use super::builder::{BadCell, Builder, Finished};
 use super::cell::{Cell, classify, trim};
 use super::header::{Header, check_fields};
-use super::source::{Format, Input, damaged_gzip};
+use super::source::{Format, Input, Opened, damaged_gzip};
 use crate::table::{Kind, Source, Table, TableColumn, file_error};
 
 /// A record longer than this is an unclosed quote or not a table; it also bounds the memory that one can take.
@@ -82,12 +81,11 @@ impl CsvStream {
     /// Opens the text and reads its header.
     pub(crate) fn open(input: &Input, format: Format, options: &ReadOptions) -> Result<Self> {
         let path = input.path();
-        let gzip = input.is_gzip();
-        let mut text = Guard { inner: input.open_text()?, left: MAX_RECORD, quotes: 0 };
+        let Opened { mut text, gzip } = input.open_text()?;
         let mut head = vec![0_u8; BUFFER];
         let mut filled = 0;
         while filled < head.len() {
-            match text.inner.read(&mut head[filled..]) {
+            match text.read(&mut head[filled..]) {
                 Ok(0) => break,
                 Ok(k) => filled += k,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -97,7 +95,7 @@ impl CsvStream {
         }
         head.truncate(filled);
         let (delimiter, note) = delimiter(&head, format, options);
-        let text = Guard { inner: Box::new(io::Cursor::new(head).chain(text.inner)), left: MAX_RECORD, quotes: 0 };
+        let text = Guard { inner: Box::new(io::Cursor::new(head).chain(text)), left: MAX_RECORD, quotes: 0 };
         let reader =
             csv::ReaderBuilder::new().has_headers(false).delimiter(delimiter).buffer_capacity(BUFFER).from_reader(text);
         let mut stream = Self {
@@ -193,11 +191,6 @@ impl CsvStream {
         };
         table.notes.clone_from(&self.header.notes);
         table.repeated.clone_from(&self.header.repeated);
-    }
-
-    /// The file's name for errors.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 
     fn cell_error(&self, name: &str, row: usize, line: u64, message: &str) -> Error {
@@ -300,7 +293,9 @@ impl std::error::Error for TooLong {}
 impl Read for Guard {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let n = self.inner.read(out)?;
-        self.quotes += out[..n].iter().map(|&b| u64::from(b == b'"')).sum::<u64>();
+        // Sums of at most 255 bytes fit a byte, which lets the compiler count many at a time.
+        let count = |part: &[u8]| u64::from(part.iter().map(|&b| u8::from(b == b'"')).sum::<u8>());
+        self.quotes += out[..n].chunks(255).map(count).sum::<u64>();
         self.left = self.left.checked_sub(n).ok_or_else(|| io::Error::other(TooLong))?;
         Ok(n)
     }

@@ -1,11 +1,12 @@
-//! Arrow IPC files (Feather version 2), whole or by record batch.
+//! Arrow IPC files (Feather version 2) and streams, whole or by record batch.
 
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
-use arrow_ipc::reader::FileReader;
+use arrow_ipc::reader::{FileReader, StreamReader};
+use arrow_schema::{ArrowError, SchemaRef};
 use paretau_core::Result;
 
 use super::ReadOptions;
@@ -29,29 +30,80 @@ pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
     stream.plan.finish(growing, 0)
 }
 
+enum Reader {
+    File(Box<FileReader<BufReader<File>>>),
+    Stream(Box<StreamReader<BufReader<File>>>),
+}
+
+impl Reader {
+    fn open(path: &Path, is_stream: bool, places: Option<Vec<usize>>) -> Result<Self> {
+        let file = BufReader::new(open(path)?);
+        let reader = if is_stream {
+            StreamReader::try_new(file, places).map(|r| Self::Stream(Box::new(r)))
+        } else {
+            FileReader::try_new(file, places).map(|r| Self::File(Box::new(r)))
+        };
+        reader.map_err(|e| damaged(path, &e))
+    }
+
+    fn schema(&self) -> SchemaRef {
+        match self {
+            Self::File(reader) => reader.schema(),
+            Self::Stream(reader) => reader.schema(),
+        }
+    }
+
+    fn next(&mut self) -> Option<Result<RecordBatch, ArrowError>> {
+        match self {
+            Self::File(reader) => reader.next(),
+            Self::Stream(reader) => reader.next(),
+        }
+    }
+}
+
 /// An Arrow file under way.
 pub(crate) struct IpcStream {
     path: std::path::PathBuf,
-    reader: FileReader<BufReader<File>>,
+    reader: Reader,
+    /// What is left of a large batch.
+    rest: Option<RecordBatch>,
     pub(crate) plan: Plan,
 }
 
 impl IpcStream {
     /// Opens a file.
     pub(crate) fn open(path: &Path, options: &ReadOptions) -> Result<Self> {
-        check_magic(path, b"ARROW1", "an Arrow file (Feather version 1 must be written again)")?;
+        // A stream has no magic bytes; its first message starts with this mark.
+        let is_stream = check_magic(path, &[0xff; 4], "").is_ok();
+        if !is_stream {
+            check_magic(path, b"ARROW1", "an Arrow file (Feather version 1 must be written again)")?;
+        }
         shielded(path, || {
-            let whole = FileReader::try_new(BufReader::new(open(path)?), None).map_err(|e| damaged(path, &e))?;
-            let plan = Plan::new(path, &whole.schema(), options)?;
-            let reader =
-                FileReader::try_new(BufReader::new(open(path)?), Some(plan.places())).map_err(|e| damaged(path, &e))?;
-            Ok(Self { path: path.to_owned(), reader, plan })
+            let plan = Plan::new(path, &Reader::open(path, is_stream, None)?.schema(), options)?;
+            let reader = Reader::open(path, is_stream, Some(plan.places()))?;
+            Ok(Self { path: path.to_owned(), reader, rest: None, plan })
         })
     }
 
-    /// The next batch of rows.
+    /// The next batch of rows, as large as it was written.
     pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         let Self { path, reader, .. } = self;
         shielded(path, || reader.next().transpose().map_err(|e| damaged(path, &e)))
+    }
+
+    /// The next batch of at most `max` rows.
+    pub(crate) fn next_rows(&mut self, max: usize) -> Result<Option<RecordBatch>> {
+        let batch = match self.rest.take() {
+            Some(rest) => rest,
+            None => match self.next_batch()? {
+                Some(batch) => batch,
+                None => return Ok(None),
+            },
+        };
+        if batch.num_rows() > max {
+            self.rest = Some(batch.slice(max, batch.num_rows() - max));
+            return Ok(Some(batch.slice(0, max)));
+        }
+        Ok(Some(batch))
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use paretau_core::{Error, Result};
 
-use super::source::{Input, damaged_gzip};
+use super::source::{Input, Opened, damaged_gzip};
 use crate::table::file_error;
 
 /// A line longer than this is not a row of anything.
@@ -23,9 +23,9 @@ pub(super) struct Lines {
 
 impl Lines {
     pub(super) fn open(path: &Path) -> Result<Self> {
-        let input = Input::File(path.to_owned());
-        let reader = BufReader::with_capacity(1 << 16, input.open_text()?);
-        Ok(Self { reader, path: path.to_owned(), gzip: input.is_gzip(), line: vec![], number: 0 })
+        let Opened { text, gzip } = Input::File(path.to_owned()).open_text()?;
+        let reader = BufReader::with_capacity(1 << 16, text);
+        Ok(Self { reader, path: path.to_owned(), gzip, line: vec![], number: 0 })
     }
 
     /// Moves to the next line that is not blank; false at the end.

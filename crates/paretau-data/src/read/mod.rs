@@ -67,7 +67,7 @@ impl ReadOptions {
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
     let format = options.format.map_or_else(|| Format::from_path(path), Ok)?;
     match format {
-        Format::Csv | Format::Tsv => csv::read(&Input::new(path)?, format, options),
+        Format::Csv | Format::Tsv => csv::read(&Input::new(path, false)?, format, options),
         Format::Parquet => parquet::read(path, options),
         Format::Arrow => ipc::read(path, options),
         Format::Npz => npz::read(path),

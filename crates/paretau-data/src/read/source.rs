@@ -55,20 +55,33 @@ impl Format {
     }
 }
 
-/// A file, or standard input kept in memory so that it can be read twice.
+/// Where text comes from.
 #[derive(Debug, Clone)]
 pub(crate) enum Input {
     File(PathBuf),
+    /// Standard input, kept so that it can be read twice.
     Memory(PathBuf, std::sync::Arc<[u8]>),
+    /// Standard input, to be read once as it comes.
+    Stream(PathBuf),
+}
+
+/// An opened text.
+pub(crate) struct Opened {
+    pub(crate) text: Box<dyn Read + Send>,
+    /// Whether it is decompressed on the way, so that errors can say so.
+    pub(crate) gzip: bool,
 }
 
 impl Input {
-    /// The input named by a path; `-` reads standard input to its end.
-    pub(crate) fn new(path: &Path) -> Result<Self> {
+    /// The input named by a path; `-` reads standard input to its end, or as it comes if `once` will do.
+    pub(crate) fn new(path: &Path, once: bool) -> Result<Self> {
         if path.as_os_str() != "-" {
             return Ok(Self::File(path.to_owned()));
         }
         let name = PathBuf::from("<stdin>");
+        if once {
+            return Ok(Self::Stream(name));
+        }
         let mut bytes = Vec::new();
         match std::io::stdin().lock().read_to_end(&mut bytes) {
             Ok(_) => Ok(Self::Memory(name, bytes.into())),
@@ -79,23 +92,24 @@ impl Input {
     /// The name for errors.
     pub(crate) fn path(&self) -> &Path {
         match self {
-            Self::File(path) | Self::Memory(path, _) => path,
+            Self::File(path) | Self::Memory(path, _) | Self::Stream(path) => path,
         }
     }
 
     /// The text from its start, decompressed if the bytes say that it is compressed, without a byte-order mark.
-    pub(crate) fn open_text(&self) -> Result<Box<dyn Read + Send>> {
+    pub(crate) fn open_text(&self) -> Result<Opened> {
         let path = self.path();
         let io = |source| Error::Io { path: path.to_owned(), source };
         let mut raw: Box<dyn Read + Send> = match self {
             Self::File(path) => Box::new(open(path)?),
             Self::Memory(_, bytes) => Box::new(Cursor::new(bytes.clone())),
+            Self::Stream(_) => Box::new(std::io::stdin()),
         };
         let head = peek(&mut raw, 4).map_err(io)?;
         check_is_text(path, &head)?;
         if !head.starts_with(&[0x1f, 0x8b]) {
             let rest = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head).to_vec();
-            return Ok(Box::new(Cursor::new(rest).chain(raw)));
+            return Ok(Opened { text: Box::new(Cursor::new(rest).chain(raw)), gzip: false });
         }
         let compressed = BufReader::with_capacity(1 << 16, Cursor::new(head).chain(raw));
         // Several gzip members in one file are one text, as `cat a.gz b.gz` makes them.
@@ -103,17 +117,7 @@ impl Input {
         let head = peek(&mut text, 4).map_err(|e| damaged_gzip(path, &e))?;
         check_is_text(path, &head)?;
         let rest = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head).to_vec();
-        Ok(Box::new(Cursor::new(rest).chain(text)))
-    }
-
-    /// Whether the bytes are gzip's.
-    pub(crate) fn is_gzip(&self) -> bool {
-        let mut head = [0_u8; 2];
-        let read = match self {
-            Self::File(path) => File::open(path).and_then(|mut f| f.read_exact(&mut head)).is_ok(),
-            Self::Memory(_, bytes) => bytes.get(..2).map(|b| head.copy_from_slice(b)).is_some(),
-        };
-        read && head == [0x1f, 0x8b]
+        Ok(Opened { text: Box::new(Cursor::new(rest).chain(text)), gzip: true })
     }
 }
 

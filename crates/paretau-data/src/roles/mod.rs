@@ -6,7 +6,8 @@ mod treatment;
 use paretau_core::{Column, Design, Error, Features, Oracle, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::table::{ColumnData, Table, TableColumn};
+use crate::read::ReadOptions;
+use crate::table::{ColumnData, Field, Kind, Table, TableColumn};
 
 pub use features::parse_list;
 
@@ -42,6 +43,12 @@ impl RoleSpec {
     /// Treatment and outcome; everything else is a feature, as far as it does not look like the truth.
     pub fn new(treatment: impl Into<String>, outcome: impl Into<String>) -> Self {
         Self { treatment: treatment.into(), outcome: outcome.into(), ..Self::default() }
+    }
+
+    /// Options for reading a file with these roles: identifiers stay as they are written, `007` included.
+    pub fn read_options(&self) -> ReadOptions {
+        let fields = self.id.iter().map(|id| Field::new(id.clone(), Kind::Text)).collect();
+        ReadOptions { fields, ..ReadOptions::default() }
     }
 
     /// Columns with a role other than feature, with the role's name.

@@ -20,6 +20,7 @@ const ROWS: usize = 1;
 const FIRST: usize = 2;
 
 impl<const L: usize> SplitRule<ArmLabel, L> for ArmsRule {
+    const COUNT_LANE: usize = ROWS;
     /// The parent's sums; limits are shares of them.
     type Bounds = [f64; L];
 

@@ -48,6 +48,7 @@ impl Exact {
 }
 
 impl SplitRule<Label, 7> for Exact {
+    const COUNT_LANE: usize = 5;
     const HONEST_LANE: Option<usize> = Some(6);
     type Bounds = (Least, f64);
 
@@ -86,6 +87,7 @@ impl SplitRule<Label, 7> for Exact {
 pub(crate) struct Heterogeneity(pub(crate) Balance);
 
 impl SplitRule<Label, 4> for Heterogeneity {
+    const COUNT_LANE: usize = 2;
     const HONEST_LANE: Option<usize> = Some(3);
     type Bounds = Least;
 

@@ -11,7 +11,7 @@ mod variance;
 
 pub(crate) use arms::ArmsRule;
 pub(crate) use exact::{Balance, Exact, Heterogeneity};
-pub(crate) use treatment::Treatment;
+pub(crate) use treatment::{MAX_ROWS, Treatment};
 pub(crate) use variance::Variance;
 
 /// The gain of a split that is not allowed or no better than what is known.
@@ -19,6 +19,8 @@ pub(crate) const NO_GAIN: f64 = f64::NEG_INFINITY;
 
 /// How splits are judged.
 pub(crate) trait SplitRule<Label, const L: usize>: Sync {
+    /// A lane that is 0 exactly where no growing row was added.
+    const COUNT_LANE: usize;
     /// The lane in which honest rows are counted, for rules that bound their number too.
     const HONEST_LANE: Option<usize> = None;
     /// Limits that hold for all splits of one node.

@@ -1,16 +1,18 @@
 //! The best split of one column: bin the node's rows, then scan the bins in order.
 //!
-//! Bins that no row of the node falls into cost nothing: a bit marks the others. Small nodes, and exact mode, sort
-//! codes instead of using a histogram; both ways add up a bin's rows in the same order, so they agree to the last bit.
-//! Missing values are tried on either side and alone; the levels of a categorical column are put in order of their
+//! Bins that no row of the node falls into cost nothing: a bit marks the others. Exact mode sorts codes instead of
+//! using a histogram; both ways add up a bin's rows in the same order, so they agree to the last bit.
+//! Where most rows of a column have one code, as in sparse columns, only the others are added up, and that code gets
+//! what is left of the node's total. Missing values are tried on either side and alone; the levels of a categorical column are put in order of their
 //! labels and cut as if they were numbers, which for least squares finds the best of all subsets (Fisher 1958).
 
 use super::SplitRule;
+use crate::bins::MISSING;
 use crate::codes::Code;
-use crate::tree::LevelSet;
+use crate::tree::{LevelSet, contains};
 
-/// Nodes of at most this many rows are sorted rather than binned.
-const SORT_AT_MOST: usize = 12;
+/// Nodes of at least this many rows look for their occupied bins afterwards rather than marking them row by row.
+const MARK_BELOW: usize = 128;
 
 /// A split must be better than the best so far by more than rounding: columns that part a small node's rows alike have
 /// equal gains but for the order of summation, and the first should win whatever that order.
@@ -37,7 +39,7 @@ pub(crate) struct Best {
 /// What the search needs to know of a node.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NodeView<'a, B, const L: usize> {
-    /// Growing rows.
+    /// Places of the growing rows.
     pub(crate) rows: &'a [u32],
     /// Their lanes, in the same order.
     pub(crate) lanes: &'a [[f64; L]],
@@ -53,25 +55,46 @@ pub(crate) struct NodeView<'a, B, const L: usize> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ColumnView<'a, C> {
     pub(crate) feature: u16,
+    /// Codes of the tree's growing rows, by place.
     pub(crate) codes: &'a [C],
+    /// Codes of all rows.
+    pub(crate) all_codes: &'a [C],
     /// The code of missing values.
     pub(crate) missing: u16,
     pub(crate) categorical: bool,
+    /// The code that most rows have, if there is one; otherwise above all codes.
+    pub(crate) usual: u16,
     /// Whether a threshold lies halfway to the next code that occurs, or at the last code that goes left.
     pub(crate) halfway: bool,
+}
+
+impl<C> ColumnView<'_, C> {
+    /// The threshold between two neighbouring codes of a node.
+    fn cut(&self, code: u16, next: u16) -> u16 {
+        if self.halfway { code + (next - code - 1) / 2 } else { code }
+    }
 }
 
 /// Buffers that the search uses again and again.
 #[derive(Debug)]
 pub(crate) struct Search<const L: usize> {
+    /// All zero between columns.
     bins: Box<[[f64; L]; 256]>,
     keys: Vec<u64>,
-    groups: Vec<(u16, [f64; L])>,
+    groups: Groups<L>,
+}
+
+/// Occupied bins in ascending order. Codes and sums apart, since together they would be stored unaligned.
+#[derive(Debug)]
+struct Groups<const L: usize> {
+    codes: Vec<u16>,
+    sums: Vec<[f64; L]>,
 }
 
 impl<const L: usize> Default for Search<L> {
     fn default() -> Self {
-        Self { bins: Box::new([[0.0; L]; 256]), keys: Vec::new(), groups: Vec::new() }
+        let groups = Groups { codes: Vec::new(), sums: Vec::new() };
+        Self { bins: Box::new([[0.0; L]; 256]), keys: Vec::new(), groups }
     }
 }
 
@@ -84,12 +107,18 @@ impl<const L: usize> Search<L> {
         column: &ColumnView<'_, C>,
         best: &mut Best,
     ) {
-        if C::BYTE && node.rows.len() > SORT_AT_MOST {
-            self.bin(node, column.codes, R::HONEST_LANE);
+        if C::BYTE {
+            let seen = self.bin::<Label, R, C>(node, column);
+            let has_missing = column.missing < 256 && contains(&seen, column.missing);
+            if !column.categorical && !has_missing {
+                self.scan_bins(rule, node, column, seen, best);
+                return;
+            }
+            self.collect(seen);
         } else {
-            self.sort(node, column.codes, R::HONEST_LANE);
+            self.sort::<Label, R, C>(node, column);
         }
-        if self.groups.len() < 2 {
+        if self.groups.codes.len() < 2 {
             return;
         }
         if column.categorical {
@@ -99,56 +128,138 @@ impl<const L: usize> Search<L> {
         }
     }
 
-    /// Groups by histogram.
-    fn bin<B, C: Code>(&mut self, node: &NodeView<'_, B, L>, codes: &[C], honest_lane: Option<usize>) {
+    /// Adds the node's rows up in the histogram and tells which bins are occupied.
+    fn bin<Label, R: SplitRule<Label, L>, C: Code>(
+        &mut self,
+        node: &NodeView<'_, R::Bounds, L>,
+        column: &ColumnView<'_, C>,
+    ) -> LevelSet {
+        let codes = column.codes;
         let mut seen = [0_u64; 4];
-        for (&row, lanes) in node.rows.iter().zip(node.lanes) {
-            let code = codes[row as usize].byte();
-            seen[usize::from(code >> 6)] |= 1 << (code & 63);
-            let bin = &mut self.bins[usize::from(code)];
-            for k in 0..L {
-                bin[k] += lanes[k];
-            }
-        }
-        if let Some(lane) = honest_lane {
+        let bins = &mut *self.bins;
+        let mark = |seen: &mut LevelSet, code: u8| seen[usize::from(code >> 6)] |= 1 << (code & 63);
+        let usual = u8::try_from(column.usual).ok();
+        if let Some(lane) = R::HONEST_LANE {
             for &row in node.honest {
+                let code = column.all_codes[row as usize].byte();
+                if usual != Some(code) {
+                    mark(&mut seen, code);
+                    bins[usize::from(code)][lane] += 1.0;
+                }
+            }
+        }
+        if let Some(usual) = usual {
+            for (&row, lanes) in node.rows.iter().zip(node.lanes) {
                 let code = codes[row as usize].byte();
-                seen[usize::from(code >> 6)] |= 1 << (code & 63);
-                self.bins[usize::from(code)][lane] += 1.0;
+                if code != usual {
+                    mark(&mut seen, code);
+                    add(&mut bins[usize::from(code)], lanes);
+                }
+            }
+            let mut rest = node.total;
+            each_in(seen, |code| rest = minus(&rest, &bins[code]));
+            if rest[R::COUNT_LANE] != 0.0 {
+                mark(&mut seen, usual);
+                bins[usize::from(usual)] = rest;
+            }
+        } else if node.rows.len() < MARK_BELOW {
+            for (&row, lanes) in node.rows.iter().zip(node.lanes) {
+                let code = codes[row as usize].byte();
+                mark(&mut seen, code);
+                add(&mut bins[usize::from(code)], lanes);
+            }
+        } else {
+            for (&row, lanes) in node.rows.iter().zip(node.lanes) {
+                add(&mut bins[usize::from(codes[row as usize].byte())], lanes);
+            }
+            for (word, part) in seen.iter_mut().zip(bins.chunks_exact(64)) {
+                for (bit, sums) in part.iter().enumerate() {
+                    *word |= u64::from(sums[R::COUNT_LANE] != 0.0) << bit;
+                }
             }
         }
-        self.groups.clear();
-        for (word, mut bits) in seen.into_iter().enumerate() {
-            while bits != 0 {
-                let code = word * 64 + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                self.groups.push((code as u16, self.bins[code]));
-                self.bins[code] = [0.0; L];
+        seen
+    }
+
+    /// The usual case, straight from the histogram: numbers, none of them missing in this node.
+    fn scan_bins<Label, R: SplitRule<Label, L>, C>(
+        &mut self,
+        rule: &R,
+        node: &NodeView<'_, R::Bounds, L>,
+        column: &ColumnView<'_, C>,
+        seen: LevelSet,
+        best: &mut Best,
+    ) {
+        let mut left = [0.0; L];
+        let mut floor = best.gain * TIE;
+        let mut found = None;
+        each_in(seen, |code| {
+            add(&mut left, &self.bins[code]);
+            self.bins[code] = [0.0; L];
+            // With the last bin everything is on the left, which no rule allows.
+            let gain = rule.gain(&node.bounds, &left, &minus(&node.total, &left), floor);
+            if gain > floor {
+                floor = gain * TIE;
+                found = Some((code as u16, gain, rule.rows(&left)));
             }
-        }
+        });
+        let Some((code, gain, rows)) = found else { return };
+        let cut = next_in(&seen, code).map_or(code, |next| column.cut(code, next));
+        // No missing value to learn from: they will follow the larger side.
+        let missing_left = 2.0 * rows >= rule.rows(&node.total);
+        *best = Best { gain, feature: column.feature, cut: Cut::Threshold(cut), missing_left };
+    }
+
+    /// Moves the occupied bins to the groups.
+    fn collect(&mut self, seen: LevelSet) {
+        self.groups.codes.clear();
+        self.groups.sums.clear();
+        each_in(seen, |code| {
+            self.groups.codes.push(code as u16);
+            self.groups.sums.push(self.bins[code]);
+            self.bins[code] = [0.0; L];
+        });
     }
 
     /// Groups by sorting.
-    fn sort<B, C: Code>(&mut self, node: &NodeView<'_, B, L>, codes: &[C], honest_lane: Option<usize>) {
-        let key = |row: u32, k: usize| -> u64 { u64::from(codes[row as usize].into()) << 32 | k as u64 };
+    fn sort<Label, R: SplitRule<Label, L>, C: Code>(
+        &mut self,
+        node: &NodeView<'_, R::Bounds, L>,
+        column: &ColumnView<'_, C>,
+    ) {
+        let (codes, honest_lane) = (column.codes, R::HONEST_LANE);
+        let key = |code: C, k: usize| -> u64 { u64::from(code.into()) << 32 | k as u64 };
         self.keys.clear();
-        self.keys.extend(node.rows.iter().enumerate().map(|(k, &row)| key(row, k)));
+        self.keys.extend(node.rows.iter().enumerate().map(|(k, &row)| key(codes[row as usize], k)));
         if honest_lane.is_some() {
             let n = node.rows.len();
-            self.keys.extend(node.honest.iter().enumerate().map(|(k, &row)| key(row, n + k)));
+            self.keys
+                .extend(node.honest.iter().enumerate().map(|(k, &row)| key(column.all_codes[row as usize], n + k)));
         }
+        self.keys.retain(|key| (key >> 32) as u16 != column.usual);
         self.keys.sort_unstable();
-        self.groups.clear();
+        let Groups { codes: group_codes, sums } = &mut self.groups;
+        group_codes.clear();
+        sums.clear();
         for &key in &self.keys {
             let code = (key >> 32) as u16;
-            if self.groups.last().is_none_or(|(last, _)| *last != code) {
-                self.groups.push((code, [0.0; L]));
+            if group_codes.last() != Some(&code) {
+                group_codes.push(code);
+                sums.push([0.0; L]);
             }
-            let Some((_, sums)) = self.groups.last_mut() else { continue };
+            let Some(sums) = sums.last_mut() else { continue };
             match (node.lanes.get(key as u32 as usize), honest_lane) {
-                (Some(lanes), _) => (0..L).for_each(|k| sums[k] += lanes[k]),
+                (Some(lanes), _) => add(sums, lanes),
                 (None, Some(lane)) => sums[lane] += 1.0,
                 (None, None) => {}
+            }
+        }
+        if column.usual != MISSING {
+            let rest = sums.iter().fold(node.total, |rest, sums| minus(&rest, sums));
+            if rest[R::COUNT_LANE] != 0.0 {
+                let at = group_codes.partition_point(|&code| code < column.usual);
+                group_codes.insert(at, column.usual);
+                sums.insert(at, rest);
             }
         }
     }
@@ -160,32 +271,26 @@ impl<const L: usize> Search<L> {
         column: &ColumnView<'_, C>,
         best: &mut Best,
     ) {
-        let missing = self.groups.pop_if(|(code, _)| *code == column.missing).map(|(_, sums)| sums);
+        let Groups { codes, sums } = &mut self.groups;
+        let missing = codes.pop_if(|code| *code == column.missing).and_then(|_| sums.pop());
         let zero = [0.0; L];
         let found = match missing {
-            None => scan(rule, node, &self.groups, zero, best.gain * TIE).map(|(at, gain, left)| {
-                // No missing value to learn from: they will follow the larger side.
-                (at, gain, 2.0 * rule.rows(&left) >= rule.rows(&node.total))
-            }),
+            None => scan(rule, node, sums, zero, best.gain * TIE)
+                .map(|(at, gain, left)| (at, gain, 2.0 * rule.rows(&left) >= rule.rows(&node.total))),
             Some(missing) => {
-                let left =
-                    scan(rule, node, &self.groups, missing, best.gain * TIE).map(|(at, gain, _)| (at, gain, true));
+                let left = scan(rule, node, sums, missing, best.gain * TIE).map(|(at, gain, _)| (at, gain, true));
                 let floor = TIE * left.map_or(best.gain, |(_, gain, _)| gain);
-                let right = scan(rule, node, &self.groups, zero, floor).map(|(at, gain, _)| (at, gain, false));
+                let right = scan(rule, node, sums, zero, floor).map(|(at, gain, _)| (at, gain, false));
                 let floor = right.map_or(floor, |(_, gain, _)| TIE * gain);
                 let alone = rule.gain(&node.bounds, &minus(&node.total, &missing), &missing, floor);
-                let last = self.groups.len().saturating_sub(1);
-                let alone = (alone > floor && !self.groups.is_empty()).then_some((last, alone, false));
+                let last = sums.len().saturating_sub(1);
+                let alone = (alone > floor && !sums.is_empty()).then_some((last, alone, false));
                 alone.or(right).or(left)
             }
         };
         if let Some((at, gain, missing_left)) = found {
-            let code = self.groups[at].0;
-            let cut = match self.groups.get(at + 1) {
-                Some((next, _)) if column.halfway => code + (next - code - 1) / 2,
-                Some(_) => code,
-                None => column.missing - 1,
-            };
+            // With nothing above the cut, only missing values go right.
+            let cut = codes.get(at + 1).map_or(column.missing - 1, |&next| column.cut(codes[at], next));
             *best = Best { gain, feature: column.feature, cut: Cut::Threshold(cut), missing_left };
         }
     }
@@ -197,13 +302,16 @@ impl<const L: usize> Search<L> {
         column: &ColumnView<'_, C>,
         best: &mut Best,
     ) {
-        self.groups.sort_by(|a, b| rule.order(&a.1).total_cmp(&rule.order(&b.1)).then(a.0.cmp(&b.0)));
-        let Some((at, gain, left)) = scan(rule, node, &self.groups, [0.0; L], best.gain * TIE) else { return };
+        let Groups { codes, sums } = &self.groups;
+        let mut order: Vec<usize> = (0..codes.len()).collect();
+        order.sort_by(|&a, &b| rule.order(&sums[a]).total_cmp(&rule.order(&sums[b])).then(a.cmp(&b)));
+        let ordered: Vec<[f64; L]> = order.iter().map(|&k| sums[k]).collect();
+        let Some((at, gain, left)) = scan(rule, node, &ordered, [0.0; L], best.gain * TIE) else { return };
         // Levels that this node has not seen follow the larger side, as missing values do.
         let larger_left = 2.0 * rule.rows(&left) >= rule.rows(&node.total);
         let mut set: LevelSet = if larger_left { [u64::MAX; 4] } else { [0; 4] };
         let mut missing_left = larger_left;
-        for (k, (code, _)) in self.groups.iter().enumerate() {
+        for (k, code) in order.iter().map(|&g| &codes[g]).enumerate() {
             let bit = 1_u64 << (code & 63);
             let word = &mut set[usize::from(code >> 6) & 3];
             *word = if k <= at { *word | bit } else { *word & !bit };
@@ -220,16 +328,14 @@ impl<const L: usize> Search<L> {
 fn scan<Label, R: SplitRule<Label, L>, const L: usize>(
     rule: &R,
     node: &NodeView<'_, R::Bounds, L>,
-    groups: &[(u16, [f64; L])],
+    groups: &[[f64; L]],
     mut left: [f64; L],
     mut floor: f64,
 ) -> Option<(usize, f64, [f64; L])> {
     let mut found = None;
     let (_, before_last) = groups.split_last()?;
-    for (at, (_, sums)) in before_last.iter().enumerate() {
-        for k in 0..L {
-            left[k] += sums[k];
-        }
+    for (at, sums) in before_last.iter().enumerate() {
+        add(&mut left, sums);
         let gain = rule.gain(&node.bounds, &left, &minus(&node.total, &left), floor);
         if gain > floor {
             floor = gain * TIE;
@@ -242,4 +348,26 @@ fn scan<Label, R: SplitRule<Label, L>, const L: usize>(
 #[inline(always)]
 fn minus<const L: usize>(a: &[f64; L], b: &[f64; L]) -> [f64; L] {
     std::array::from_fn(|k| a[k] - b[k])
+}
+
+/// Loads before it stores, so that the compiler need not fear an overlap and adds lanes in pairs.
+#[inline(always)]
+fn add<const L: usize>(to: &mut [f64; L], from: &[f64; L]) {
+    *to = std::array::from_fn(|k| to[k] + from[k]);
+}
+
+/// The smallest code in the set above `code`.
+fn next_in(set: &LevelSet, code: u16) -> Option<u16> {
+    (code + 1..256).find(|&next| contains(set, next))
+}
+
+/// Calls `each` for the codes in the set, ascending.
+#[inline(always)]
+fn each_in(set: LevelSet, mut each: impl FnMut(usize)) {
+    for (word, mut bits) in set.into_iter().enumerate() {
+        while bits != 0 {
+            each(word * 64 + bits.trailing_zeros() as usize);
+            bits &= bits - 1;
+        }
+    }
 }

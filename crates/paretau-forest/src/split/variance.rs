@@ -15,6 +15,7 @@ pub(crate) struct Variance {
 }
 
 impl<const L: usize> SplitRule<Label, L> for Variance {
+    const COUNT_LANE: usize = 1;
     type Bounds = f64;
 
     #[inline(always)]
@@ -51,6 +52,14 @@ impl<const L: usize> SplitRule<Label, L> for Variance {
     }
 }
 
+/// Whether S_L²/w_L + S_R²/w_R is above `floor`, without dividing.
+#[inline(always)]
+pub(super) fn is_above(left: f64, right: f64, [wl, wr]: [f64; 2], floor: f64) -> bool {
+    let numerator = left * left * wr + right * right * wl;
+    let denominator = wl * wr;
+    numerator > floor * denominator && denominator > 0.0
+}
+
 /// S_L²/w_L + S_R²/w_R − penalty·(1/size_L + 1/size_R), if above `floor`.
 #[inline(always)]
 pub(super) fn least_squares(
@@ -61,12 +70,10 @@ pub(super) fn least_squares(
     penalty: f64,
     floor: f64,
 ) -> f64 {
-    let numerator = left * left * wr + right * right * wl;
-    let denominator = wl * wr;
-    if numerator <= floor * denominator || denominator <= 0.0 {
+    if !is_above(left, right, [wl, wr], floor) {
         return NO_GAIN;
     }
-    let gain = numerator / denominator;
+    let gain = (left * left * wr + right * right * wl) / (wl * wr);
     if penalty == 0.0 {
         return gain;
     }

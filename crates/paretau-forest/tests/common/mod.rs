@@ -1,5 +1,5 @@
 //! Small data sets with a known truth.
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
+#![allow(dead_code, unreachable_pub, missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 use paretau_core::{Column, Dense, Design, Features, Seed, State, Tensor};
 

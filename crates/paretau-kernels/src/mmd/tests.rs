@@ -184,8 +184,8 @@ fn degenerate_input_is_named() {
     assert!(matches!(bad(&[], &x, 2), E::Empty { what: "arm a" }));
     assert!(matches!(bad(&x, &[], 2), E::Empty { what: "arm b" }));
     assert!(matches!(bad(&x, &x, 0), E::Empty { what: "columns" }));
-    assert!(matches!(bad(&x, &x, 3), E::LengthMismatch { found: 4, .. }));
-    assert!(matches!(bad(&x, &x, 9), E::LengthMismatch { found: 4, .. }));
+    assert!(matches!(bad(&x, &x, 3), E::Length { found: 4, .. }));
+    assert!(matches!(bad(&x, &x, 9), E::Length { found: 4, .. }));
     let nan = [1.0, f64::NAN];
     assert!(matches!(bad(&x, &nan, 2), E::NonFinite { index: 1, .. }));
     let inf = [f64::INFINITY, 1.0];
@@ -200,18 +200,18 @@ fn degenerate_input_is_named() {
     };
     for sigma in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let error = run(settings(false, false, sigma), &arms, 4);
-        assert!(matches!(error, E::OutOfRange { what: "bandwidth", .. }));
+        assert!(matches!(error, E::Parameter { name: "bandwidth", .. }));
     }
     let none = RbfMmd { factors: &[], ..RbfMmd::default() };
     assert!(matches!(run(none, &arms, 4), E::Empty { what: "factors" }));
     let zero = RbfMmd { factors: &[0.0], ..RbfMmd::default() };
-    assert!(matches!(run(zero, &arms, 4), E::OutOfRange { .. }));
-    assert!(matches!(run(RbfMmd::default(), &arms, 5), E::LengthMismatch { .. }));
+    assert!(matches!(run(zero, &arms, 4), E::Parameter { .. }));
+    assert!(matches!(run(RbfMmd::default(), &arms, 5), E::Length { .. }));
     let one_row = Arms::new(&x[..2], &x, 2).unwrap();
     let error = run(settings(false, true, 1.0), &one_row, 2);
-    assert!(matches!(error, E::OutOfRange { what: "rows of an arm", .. }));
+    assert!(matches!(error, E::Parameter { name: "rows of an arm", .. }));
     let error = run(settings(false, false, 1e-20), &arms, 4);
-    assert!(matches!(error, E::OutOfRange { .. }));
+    assert!(matches!(error, E::Parameter { .. }));
 }
 
 #[test]

@@ -140,7 +140,7 @@ fn wrong_shapes_are_named() {
     let a = MatRef::row_major(&data, 2, 3).unwrap();
     let c = MatMut::row_major(&mut out, 2, 2).unwrap();
     let error = matmul(c, a, a, (1.0, 0.0), Parallelism::None).unwrap_err();
-    assert_eq!(error.to_string(), "rows of b: expected length 3, found 2");
+    assert_eq!(error.to_string(), "rows of b has length 2, expected 3");
     assert!(MatMut::strided(&mut out, (2, 2), (0, 1)).is_err());
     assert!(MatMut::strided(&mut out, (2, 2), (1, 1)).is_err());
 }

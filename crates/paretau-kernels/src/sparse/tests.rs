@@ -158,13 +158,13 @@ fn degenerate_input_is_named() {
         CsrView::new(indptr, indices, values, cols).unwrap_err()
     };
     assert!(matches!(bad(&[], &[], &[], 2), E::Empty { .. }));
-    assert!(matches!(bad(&[1, 1], &[0], &[1.0], 2), E::OutOfRange { .. }));
-    assert!(matches!(bad(&[0, 2], &[0], &[1.0], 2), E::LengthMismatch { .. }));
-    assert!(matches!(bad(&[0, 1], &[0], &[], 2), E::LengthMismatch { .. }));
-    assert!(matches!(bad(&[0, 1], &[2], &[1.0], 2), E::OutOfRange { .. }));
-    assert!(matches!(bad(&[0, 2], &[1, 1], &[1.0, 1.0], 2), E::OutOfRange { .. }));
-    assert!(matches!(bad(&[0, 2, 1, 2], &[0, 1], &[1.0; 2], 2), E::OutOfRange { .. }));
-    assert!(matches!(bad(&[0, 3, 2], &[0, 1], &[1.0; 2], 2), E::OutOfRange { .. }));
+    assert!(matches!(bad(&[1, 1], &[0], &[1.0], 2), E::Parameter { .. }));
+    assert!(matches!(bad(&[0, 2], &[0], &[1.0], 2), E::Length { .. }));
+    assert!(matches!(bad(&[0, 1], &[0], &[], 2), E::Length { .. }));
+    assert!(matches!(bad(&[0, 1], &[2], &[1.0], 2), E::Parameter { .. }));
+    assert!(matches!(bad(&[0, 2], &[1, 1], &[1.0, 1.0], 2), E::Parameter { .. }));
+    assert!(matches!(bad(&[0, 2, 1, 2], &[0, 1], &[1.0; 2], 2), E::Parameter { .. }));
+    assert!(matches!(bad(&[0, 3, 2], &[0, 1], &[1.0; 2], 2), E::Parameter { .. }));
     let nan = bad(&[0, 1], &[0], &[f64::NAN], 2);
     assert!(matches!(nan, E::NonFinite { index: 0, .. }));
 
@@ -176,9 +176,9 @@ fn degenerate_input_is_named() {
         csr_matmul(&mut out, x, (w, 1), None, &mut workspace, Parallelism::None)
     };
     assert!(run(None, &[1.0, 1.0]).is_ok());
-    assert!(matches!(run(None, &[1.0]), Err(E::LengthMismatch { what: "w", .. })));
-    assert!(matches!(run(Some(&[0, 3, 1]), &[1.0; 2]), Err(E::OutOfRange { .. })));
-    assert!(matches!(run(Some(&[0]), &[1.0; 2]), Err(E::LengthMismatch { what: "out", .. })));
+    assert!(matches!(run(None, &[1.0]), Err(E::Length { what: "w", .. })));
+    assert!(matches!(run(Some(&[0, 3, 1]), &[1.0; 2]), Err(E::Parameter { .. })));
+    assert!(matches!(run(Some(&[0]), &[1.0; 2]), Err(E::Length { what: "out", .. })));
     assert!(Standardise::new(&[1.0], &[1.0, 2.0]).is_err());
     assert!(Standardise::new(&[1.0], &[f64::INFINITY]).is_err());
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::model::{MetaModel, Parts, Recipe, around_mean, load, mixed};
 use super::setup::{
     BASE, BASE_PARAMS, CROSS_FIT, EFFECT_BASE, EFFECT_PARAMS, FOLDS, HANDLES, PROPENSITY_BASE, PROPENSITY_PARAMS, Tool,
-    stage,
+    learners, stage,
 };
 use crate::crossfit::{CrossTask, HeldOut, fit_all};
 use crate::linear::two_arms;
@@ -34,9 +34,9 @@ pub struct DrConfig {
     /// Base learner of the effect; `None` is `base`.
     pub effect_base: Option<String>,
     /// Its parameters.
-    pub effect_params: String,
-    /// Base learner of the propensity.
-    pub propensity_base: String,
+    pub effect_params: Option<String>,
+    /// Base learner of the propensity; `None` takes the better of logistic regression and `base`.
+    pub propensity_base: Option<String>,
     /// Its parameters.
     pub propensity_params: String,
     /// Where held-out nuisances come from.
@@ -87,8 +87,8 @@ pub const DR_LEARNER: ConfigEntry<DrConfig> = ConfigEntry {
         base: "forest".into(),
         base_params: String::new(),
         effect_base: None,
-        effect_params: String::new(),
-        propensity_base: "ridge".into(),
+        effect_params: None,
+        propensity_base: None,
         propensity_params: String::new(),
         cross_fit: HeldOut::Oob,
         folds: 5,
@@ -100,11 +100,13 @@ pub const DR_LEARNER: ConfigEntry<DrConfig> = ConfigEntry {
 };
 
 fn build(config: DrConfig, tools: &Toolbox) -> Result<Box<dyn Estimator>> {
-    let effect = (config.effect_base.as_deref(), config.effect_params.as_str());
+    let base = (config.base.as_str(), config.base_params.as_str());
+    let effect = (config.effect_base.as_deref(), config.effect_params.as_deref());
+    let propensity = (config.propensity_base.as_deref(), config.propensity_params.as_str());
     Ok(Box::new(DrLearner {
-        outcome: Tool::new(NAME, &config.base, &config.base_params, tools)?,
-        effect: Tool::effect(NAME, (&config.base, &config.base_params), effect, tools)?,
-        propensity: Tool::new(NAME, &config.propensity_base, &config.propensity_params, tools)?,
+        outcome: Tool::new(NAME, base.0, base.1, tools)?,
+        effect: Tool::noisy_effect(NAME, base, effect, tools)?,
+        propensity: Tool::propensity(NAME, base, propensity, tools)?,
         config,
     }))
 }
@@ -113,16 +115,17 @@ fn build(config: DrConfig, tools: &Toolbox) -> Result<Box<dyn Estimator>> {
 struct DrLearner {
     outcome: Tool,
     effect: Tool,
-    propensity: Tool,
+    propensity: Vec<Tool>,
     config: DrConfig,
 }
 
 impl Estimator for DrLearner {
     fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>> {
         two_arms(design, NAME)?;
+        let candidates = learners(&self.propensity);
         let plan = NuisancePlan {
             outcome: self.outcome.learner.as_ref(),
-            propensity: self.propensity.learner.as_ref(),
+            propensity: &candidates,
             held_out: self.config.cross_fit,
             folds: self.config.folds,
         };
@@ -136,11 +139,12 @@ impl Estimator for DrLearner {
         }
         let tau = fit_all(&task, self.effect.learner.as_ref(), &stage(ctx, "effects")?)?;
         let held_out = tau.held_out.map(|tau| around_mean(&nuisance.mean_outcome(), nuisance.e.clone(), tau));
-        let diagnostics = self.describe(design, &nuisance.e, &inverse, &scores);
+        let mut diagnostics = self.describe(design, &nuisance.e, &inverse, &scores);
+        diagnostics.note("propensity_log_loss", nuisance.e_model.log_loss);
         let mut parts = Parts::default();
         parts.add("mu0", &self.outcome.base, nuisance.mu0.model);
         parts.add("mu1", &self.outcome.base, nuisance.mu1.model);
-        parts.add("e", &self.propensity.base, nuisance.e_model.model);
+        parts.add("e", &self.propensity[nuisance.e_model.index].base, nuisance.e_model.fit.model);
         parts.add("tau", &self.effect.base, tau.model);
         Ok(Box::new(MetaModel { recipe: Recipe::Dr, parts, n_features: design.x().n_cols(), diagnostics, held_out }))
     }

@@ -5,22 +5,25 @@
 
 use paretau_core::{
     ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family, Features, FitContext, FittedModel,
-    ParamSpec, Result, Target, Toolbox,
+    ParamKind, ParamSpec, Result, Target, Toolbox,
 };
 use serde::{Deserialize, Serialize};
 
 use super::model::{MetaModel, Parts, Recipe, around_mean, load};
 use super::setup::{
     BASE, BASE_PARAMS, CROSS_FIT, EFFECT_BASE, EFFECT_PARAMS, FOLDS, HANDLES, PROPENSITY_BASE, PROPENSITY_PARAMS, Tool,
-    outcome_target, stage, treatment,
+    learners, outcome_target, stage, treatment,
 };
 use crate::crossfit::{CrossTask, HeldOut, cross_fit, design_folds, fit_all};
 use crate::linear::two_arms;
+use crate::nuisance::PropensityChoice;
 
 pub(super) const PARTS: &[&str] = &["m", "e", "tau"];
 const NAME: &str = "r-learner";
-/// Residual treatments nearer to 0 than this are taken as this: their weight is its square, so it hardly matters.
-const LEAST_RESIDUAL: f64 = 1e-6;
+/// Propensities are held this far from 0 and 1, so that no residual treatment is 0.
+const LEAST_PROPENSITY: f64 = 1e-3;
+/// Rows of each arm that trimming must leave.
+const LEAST_ROWS: usize = 10;
 
 /// Parameters of the R-learner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,19 +36,35 @@ pub struct RConfig {
     /// Base learner of the effect; `None` is `base`.
     pub effect_base: Option<String>,
     /// Its parameters.
-    pub effect_params: String,
-    /// Base learner of the propensity.
-    pub propensity_base: String,
+    pub effect_params: Option<String>,
+    /// Base learner of the propensity; `None` takes the better of logistic regression and `base`.
+    pub propensity_base: Option<String>,
     /// Its parameters.
     pub propensity_params: String,
     /// Where held-out nuisances come from.
     pub cross_fit: HeldOut,
     /// Folds of cross-fitting.
     pub folds: usize,
+    /// Rows with a propensity below this, or above one minus this, take no part in learning the effect.
+    pub trim: f64,
 }
 
-const PARAMS: &[ParamSpec] =
-    &[BASE, BASE_PARAMS, EFFECT_BASE, EFFECT_PARAMS, PROPENSITY_BASE, PROPENSITY_PARAMS, CROSS_FIT, FOLDS];
+const PARAMS: &[ParamSpec] = &[
+    BASE,
+    BASE_PARAMS,
+    EFFECT_BASE,
+    EFFECT_PARAMS,
+    PROPENSITY_BASE,
+    PROPENSITY_PARAMS,
+    CROSS_FIT,
+    FOLDS,
+    ParamSpec {
+        name: "trim",
+        kind: ParamKind::Float { min: 0.0, max: 0.49 },
+        help: "rows with a propensity below this, or above one minus this, take no part in learning the effect: they tell \
+               next to nothing of it, with a lot of noise",
+    },
+];
 
 /// `r-learner`.
 pub const R_LEARNER: ConfigEntry<RConfig> = ConfigEntry {
@@ -63,24 +82,28 @@ pub const R_LEARNER: ConfigEntry<RConfig> = ConfigEntry {
         base: "forest".into(),
         base_params: String::new(),
         effect_base: None,
-        effect_params: String::new(),
-        propensity_base: "ridge".into(),
+        effect_params: None,
+        propensity_base: None,
         propensity_params: String::new(),
         cross_fit: HeldOut::Oob,
         folds: 5,
+        trim: 0.1,
     },
     build: |config, tools| build(&config, tools),
     load,
 };
 
 fn build(config: &RConfig, tools: &Toolbox) -> Result<Box<dyn Estimator>> {
-    let effect = (config.effect_base.as_deref(), config.effect_params.as_str());
+    let base = (config.base.as_str(), config.base_params.as_str());
+    let effect = (config.effect_base.as_deref(), config.effect_params.as_deref());
+    let propensity = (config.propensity_base.as_deref(), config.propensity_params.as_str());
     Ok(Box::new(RLearner {
-        outcome: Tool::new(NAME, &config.base, &config.base_params, tools)?,
-        effect: Tool::effect(NAME, (&config.base, &config.base_params), effect, tools)?,
-        propensity: Tool::new(NAME, &config.propensity_base, &config.propensity_params, tools)?,
+        outcome: Tool::new(NAME, base.0, base.1, tools)?,
+        effect: Tool::noisy_effect(NAME, base, effect, tools)?,
+        propensity: Tool::propensity(NAME, base, propensity, tools)?,
         cross_fit: config.cross_fit,
         folds: config.folds,
+        trim: config.trim,
     }))
 }
 
@@ -88,9 +111,10 @@ fn build(config: &RConfig, tools: &Toolbox) -> Result<Box<dyn Estimator>> {
 struct RLearner {
     outcome: Tool,
     effect: Tool,
-    propensity: Tool,
+    propensity: Vec<Tool>,
     cross_fit: HeldOut,
     folds: usize,
+    trim: f64,
 }
 
 impl Estimator for RLearner {
@@ -100,32 +124,73 @@ impl Estimator for RLearner {
         let (n, t) = (design.n_rows(), treatment(design));
         let task = CrossTask::of(design, design.y(), outcome_target(design));
         let m = cross_fit(&task, self.outcome.learner.as_ref(), &folds, self.cross_fit, &stage(ctx, "mean outcomes")?)?;
-        let task = CrossTask::of(design, &t, Target::Probability);
-        let e = cross_fit(&task, self.propensity.learner.as_ref(), &folds, self.cross_fit, &stage(ctx, "propensity")?)?;
-        let e_hat = design.propensity().unwrap_or(&e.held_out);
+        let e = PropensityChoice::fit(design, &learners(&self.propensity), &folds, self.cross_fit, ctx)?;
+        let e_hat = design.propensity().unwrap_or(&e.fit.held_out);
+        let mut diagnostics = Diagnostics::default();
+        let kept = self.informative(design, e_hat, &mut diagnostics);
         let mut weight = vec![0.0; n];
         let mut ratio = vec![0.0; n];
         for i in 0..n {
-            let gap = t[i] - e_hat[i];
-            let gap = if gap.abs() < LEAST_RESIDUAL { LEAST_RESIDUAL.copysign(t[i] - 0.5) } else { gap };
+            let gap = t[i] - e_hat[i].clamp(LEAST_PROPENSITY, 1.0 - LEAST_PROPENSITY);
             ratio[i] = (design.y()[i] - m.held_out[i]) / gap;
             weight[i] = design.weight().map_or(1.0, |w| w[i]) * gap * gap;
         }
-        let task = CrossTask { weight: Some(&weight), ..CrossTask::of(design, &ratio, Target::Mean) };
+        let task = CrossTask { weight: Some(&weight), ..CrossTask::of(design, &ratio, Target::Mean) }.from_rows(&kept);
         let tau = fit_all(&task, self.effect.learner.as_ref(), &stage(ctx, "effects")?)?;
         let held_out = tau.held_out.map(|tau| around_mean(&m.held_out, e_hat.to_vec(), tau));
-        let mut diagnostics = Diagnostics::default();
         let loss = |values: &[f64]| -> f64 {
             let total: f64 = design.weight().map_or(n as f64, |w| w.iter().sum());
             (0..n).map(|i| design.weight().map_or(1.0, |w| w[i]) * values[i]).sum::<f64>() / total
         };
         diagnostics.note("outcome_residual_variance", loss(&squares(design.y(), &m.held_out)));
+        diagnostics.note("propensity_log_loss", e.log_loss);
         diagnostics.note("treatment_residual_variance", loss(&squares(&t, e_hat)));
         let mut parts = Parts::default();
         parts.add("m", &self.outcome.base, m.model);
-        parts.add("e", &self.propensity.base, e.model);
+        parts.add("e", &self.propensity[e.index].base, e.fit.model);
         parts.add("tau", &self.effect.base, tau.model);
         Ok(Box::new(MetaModel { recipe: Recipe::R, parts, n_features: design.x().n_cols(), diagnostics, held_out }))
+    }
+}
+
+impl RLearner {
+    /// Rows whose treatment was uncertain enough to tell of the effect. When hardly any are left of an arm, all are kept:
+    /// a poor answer with a warning is better than none.
+    fn informative(&self, design: &Design, e: &[f64], diagnostics: &mut Diagnostics) -> Vec<bool> {
+        let kept: Vec<bool> = e.iter().map(|e| *e >= self.trim && *e <= 1.0 - self.trim).collect();
+        let left = |arm: u8| {
+            (0..e.len())
+                .filter(|&i| kept[i] && design.t()[i] == arm && design.weight().is_none_or(|w| w[i] > 0.0))
+                .count()
+        };
+        let dropped = kept.iter().filter(|k| !**k).count();
+        diagnostics.note("rows_trimmed", dropped as f64);
+        if dropped == 0 {
+            return kept;
+        }
+        if left(0).min(left(1)) < LEAST_ROWS {
+            diagnostics.warn(
+                "arms-hardly-overlap",
+                format!(
+                    "hardly any row has a propensity between {} and {}: effects rest on extrapolation",
+                    self.trim,
+                    1.0 - self.trim
+                ),
+            );
+            return vec![true; e.len()];
+        }
+        if dropped * 100 > e.len() {
+            diagnostics.warn(
+                "poor-overlap",
+                format!(
+                    "{dropped} rows with a propensity below {} or above {} took no part in learning the effect; theirs is \
+                     extrapolated",
+                    self.trim,
+                    1.0 - self.trim
+                ),
+            );
+        }
+        kept
     }
 }
 

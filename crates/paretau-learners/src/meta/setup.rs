@@ -19,15 +19,58 @@ impl Tool {
         Ok(Self { base: base.to_owned(), learner })
     }
 
-    /// The effect stage's learner: `base` unless another is named; its parameters follow the base's unless given.
+    /// The effect stage's learner: `base` unless another is named, with the parameters given, or those of `base` when it
+    /// is the same learner.
     pub(super) fn effect(
         owner: &str,
         (base, base_params): (&str, &str),
-        (effect, effect_params): (Option<&str>, &str),
+        (effect, effect_params): (Option<&str>, Option<&str>),
         tools: &Toolbox,
     ) -> Result<Self> {
-        let inherit = effect.is_none_or(|name| name == base) && effect_params.trim().is_empty();
-        Self::new(owner, effect.unwrap_or(base), if inherit { base_params } else { effect_params }, tools)
+        let name = effect.unwrap_or(base);
+        Self::new(owner, name, effect_params.unwrap_or(if name == base { base_params } else { "" }), tools)
+    }
+
+    /// As [`Tool::effect`], for stages that regress noisy scores: a base that can be honest is, with larger leaves,
+    /// unless the parameters say otherwise. Scores of single rows are mostly noise, which leaves must average out.
+    pub(super) fn noisy_effect(
+        owner: &str,
+        (base, base_params): (&str, &str),
+        (effect, effect_params): (Option<&str>, Option<&str>),
+        tools: &Toolbox,
+    ) -> Result<Self> {
+        let name = effect.unwrap_or(base);
+        let Some(own) = effect_params else {
+            let mut params = parse(owner, if name == base { base_params } else { "" })?;
+            let entry = tools.base(name)?;
+            for (param, value) in [("honest", "true"), ("min_node_size", "20")] {
+                if entry.params().iter().any(|spec| spec.name == param) && !params.0.contains_key(param) {
+                    params = params.with(param, value);
+                }
+            }
+            return Ok(Self { base: name.to_owned(), learner: entry.build(&params)? });
+        };
+        Self::new(owner, name, own, tools)
+    }
+
+    /// Candidates for the propensity: the one named, or logistic regression and `base`.
+    pub(super) fn propensity(
+        owner: &str,
+        (base, base_params): (&str, &str),
+        (named, params): (Option<&str>, &str),
+        tools: &Toolbox,
+    ) -> Result<Vec<Self>> {
+        if let Some(named) = named {
+            return Ok(vec![Self::new(owner, named, params, tools)?]);
+        }
+        let mut candidates = Vec::with_capacity(2);
+        if base != "ridge" && tools.base("ridge").is_ok() {
+            candidates.push(Self::new(owner, "ridge", params, tools)?);
+            candidates.push(Self::new(owner, base, base_params, tools)?);
+        } else {
+            candidates.push(Self::new(owner, base, if params.is_empty() { base_params } else { params }, tools)?);
+        }
+        Ok(candidates)
     }
 }
 
@@ -67,18 +110,20 @@ pub(super) const EFFECT_BASE: ParamSpec = ParamSpec {
 };
 pub(super) const EFFECT_PARAMS: ParamSpec = ParamSpec {
     name: "effect_params",
-    kind: ParamKind::Text,
-    help: "parameters of `effect_base`; empty means those of `base` when it is the same learner",
+    kind: ParamKind::Auto(&ParamKind::Text),
+    help: "parameters of `effect_base` as `key=value` pairs; auto is those of `base`, and in the r- and dr-learner honest \
+           trees with larger leaves where the base has them",
 };
 pub(super) const PROPENSITY_BASE: ParamSpec = ParamSpec {
     name: "propensity_base",
-    kind: ParamKind::Text,
-    help: "base learner of the propensity; `ridge` is penalised logistic regression",
+    kind: ParamKind::Auto(&ParamKind::Text),
+    help: "base learner of the propensity (`ridge` is penalised logistic regression); auto takes the better held out of \
+           `ridge` and `base`",
 };
 pub(super) const PROPENSITY_PARAMS: ParamSpec = ParamSpec {
     name: "propensity_params",
     kind: ParamKind::Text,
-    help: "parameters of `propensity_base`, as `key=value` pairs with commas between",
+    help: "parameters of `propensity_base` (of `ridge` when that is auto), as `key=value` pairs with commas between",
 };
 pub(super) const CROSS_FIT: ParamSpec = ParamSpec {
     name: "cross_fit",
@@ -90,6 +135,11 @@ pub(super) const FOLDS: ParamSpec = ParamSpec {
     kind: ParamKind::Int { min: 2, max: 50 },
     help: "folds of cross-fitting; fewer are used when an arm is small",
 };
+
+/// The learners of some tools.
+pub(super) fn learners(tools: &[Tool]) -> Vec<&dyn Regressor> {
+    tools.iter().map(|tool| tool.learner.as_ref()).collect()
+}
 
 /// Rows of one arm, marked.
 pub(super) fn arm_mask(design: &Design, arm: u8) -> Vec<bool> {

@@ -13,12 +13,15 @@ use serde::{Deserialize, Serialize};
 use super::model::{MetaModel, Parts, Recipe, around_mean, load, mixed};
 use super::setup::{
     BASE, BASE_PARAMS, EFFECT_BASE, EFFECT_PARAMS, HANDLES, PROPENSITY_BASE, PROPENSITY_PARAMS, Tool, arm_mask,
-    outcome_target, stage, treatment,
+    learners, outcome_target, stage,
 };
-use crate::crossfit::{CrossTask, fit_all};
+use crate::crossfit::{CrossTask, HeldOut, design_folds, fit_all};
 use crate::linear::two_arms;
+use crate::nuisance::PropensityChoice;
 
 pub(super) const PARTS: &[&str] = &["mu0", "mu1", "tau0", "tau1", "e"];
+/// Folds behind the choice of a propensity model.
+const PROPENSITY_FOLDS: usize = 5;
 const NAME: &str = "x-learner";
 
 /// Parameters of the X-learner.
@@ -32,9 +35,9 @@ pub struct XConfig {
     /// Base learner of the imputed effects; `None` is `base`.
     pub effect_base: Option<String>,
     /// Its parameters.
-    pub effect_params: String,
-    /// Base learner of the propensity.
-    pub propensity_base: String,
+    pub effect_params: Option<String>,
+    /// Base learner of the propensity; `None` takes the better of logistic regression and `base`.
+    pub propensity_base: Option<String>,
     /// Its parameters.
     pub propensity_params: String,
 }
@@ -57,20 +60,22 @@ pub const X_LEARNER: ConfigEntry<XConfig> = ConfigEntry {
         base: "forest".into(),
         base_params: String::new(),
         effect_base: None,
-        effect_params: String::new(),
-        propensity_base: "ridge".into(),
+        effect_params: None,
+        propensity_base: None,
         propensity_params: String::new(),
     },
-    build,
+    build: |config, tools| build(&config, tools),
     load,
 };
 
-fn build(config: XConfig, tools: &Toolbox) -> Result<Box<dyn Estimator>> {
-    let XConfig { base, base_params, effect_base, effect_params, propensity_base, propensity_params } = config;
+fn build(config: &XConfig, tools: &Toolbox) -> Result<Box<dyn Estimator>> {
+    let base = (config.base.as_str(), config.base_params.as_str());
+    let effect = (config.effect_base.as_deref(), config.effect_params.as_deref());
+    let propensity = (config.propensity_base.as_deref(), config.propensity_params.as_str());
     Ok(Box::new(XLearner {
-        outcome: Tool::new(NAME, &base, &base_params, tools)?,
-        effect: Tool::effect(NAME, (&base, &base_params), (effect_base.as_deref(), &effect_params), tools)?,
-        propensity: Tool::new(NAME, &propensity_base, &propensity_params, tools)?,
+        outcome: Tool::new(NAME, base.0, base.1, tools)?,
+        effect: Tool::effect(NAME, base, effect, tools)?,
+        propensity: Tool::propensity(NAME, base, propensity, tools)?,
     }))
 }
 
@@ -78,7 +83,7 @@ fn build(config: XConfig, tools: &Toolbox) -> Result<Box<dyn Estimator>> {
 struct XLearner {
     outcome: Tool,
     effect: Tool,
-    propensity: Tool,
+    propensity: Vec<Tool>,
 }
 
 impl Estimator for XLearner {
@@ -108,15 +113,10 @@ impl Estimator for XLearner {
             parts.add(name, &self.effect.base, fitted.model);
             effects.extend(fitted.held_out);
         }
-        let t = treatment(design);
-        let task = CrossTask::of(design, &t, Target::Probability);
-        let fitted = fit_all(&task, self.propensity.learner.as_ref(), &stage(ctx, "propensity")?)?;
-        let e = match (design.propensity(), fitted.held_out) {
-            (Some(known), _) => known.to_vec(),
-            (None, Some(own)) => own,
-            (None, None) => fitted.model.predict(design.x())?,
-        };
-        parts.add("e", &self.propensity.base, fitted.model);
+        let folds = design_folds(design, PROPENSITY_FOLDS, ctx.seed)?;
+        let chosen = PropensityChoice::fit(design, &learners(&self.propensity), &folds, HeldOut::Oob, ctx)?;
+        let e = design.propensity().unwrap_or(&chosen.fit.held_out).to_vec();
+        parts.add("e", &self.propensity[chosen.index].base, chosen.fit.model);
         let held_out = <[Vec<f64>; 2]>::try_from(effects).ok().map(|[tau0, tau1]| {
             let tau = mix(&tau0, &tau1, &e);
             around_mean(&mixed(&outcomes[0], &outcomes[1], &e), e, tau)

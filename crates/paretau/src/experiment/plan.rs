@@ -127,7 +127,7 @@ impl Plan {
             return Self::parse(built_in.toml, Path::new(built_in.name));
         }
         let path = Path::new(name_or_path);
-        if !path.extension().is_some_and(|e| e == "toml") {
+        if path.extension().is_none_or(|e| e != "toml") {
             return Err(Error::unknown_name("plan", name_or_path, PLANS.iter().map(|plan| plan.name)));
         }
         let text = std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.to_path_buf(), source })?;
@@ -150,9 +150,8 @@ impl Plan {
         if self.data.is_empty() || self.methods.is_empty() || self.seeds.is_empty() {
             return wrong("a plan needs at least one data set, one method and one seed".to_owned());
         }
-        if !(0.0..1.0).contains(&self.split.valid)
-            || !(self.split.test > 0.0 && self.split.test + self.split.valid < 1.0)
-        {
+        let SplitSpec { valid, test } = self.split;
+        if !(valid >= 0.0 && test > 0.0 && valid + test < 1.0) {
             return wrong("the split needs test rows and must leave rows to learn from".to_owned());
         }
         for data in &self.data {

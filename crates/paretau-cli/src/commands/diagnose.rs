@@ -1,0 +1,73 @@
+//! `paretau diagnose`: overlap of data before a fit, or what a model found at its fit.
+
+use anyhow::Result;
+use paretau::{Model, Seed};
+use serde_json::json;
+
+use crate::args::{Common, DiagnoseArgs};
+use crate::progress::Progress;
+use crate::{commands::data, output};
+
+/// The ending by which a model file is told from data.
+const MODEL: &str = "paretau";
+
+pub(crate) fn run(args: &DiagnoseArgs, common: &Common) -> Result<()> {
+    if args.data.data.extension().is_some_and(|e| e == MODEL) {
+        return of_model(&Model::load(&args.data.data)?, common);
+    }
+    let progress = Progress::new(common.quiet);
+    let roles = data::roles(&args.data.roles, None)?;
+    let diagnosis = paretau::diagnose(data::table(&args.data)?, &roles, Seed(common.seed), &progress)?;
+    drop(progress);
+    if common.json {
+        return output::json(&serde_json::to_value(&diagnosis)?);
+    }
+    let mut lines = diagnosis.notes.clone();
+    lines.push(format!("{} rows, {} features after encoding", diagnosis.n_rows, diagnosis.n_features));
+    lines.extend(diagnosis.overlap.in_words());
+    let extreme: Vec<String> =
+        diagnosis.overlap.rows_at_risk.iter().take(10).map(|row| (row + 1).to_string()).collect();
+    if !extreme.is_empty() {
+        lines.push(format!("rows most at risk: {}", extreme.join(", ")));
+    }
+    output::text(&lines.join("\n"))
+}
+
+fn of_model(model: &Model, common: &Common) -> Result<()> {
+    let about = model.about();
+    if common.json {
+        return output::json(&json!({
+            "estimator": about.estimator, "overlap": about.overlap, "diagnostics": about.diagnostics, "notes": about.notes,
+        }));
+    }
+    let mut lines = about.notes.clone();
+    lines.extend(about.overlap.in_words());
+    lines.extend(about.diagnostics.warnings.iter().map(|w| format!("warning: {}", w.message)));
+    let numbers = about.diagnostics.numbers.iter().map(|(name, value)| format!("{name}: {}", output::number(*value)));
+    lines.extend(numbers);
+    let mut text = lines.join("\n");
+    if !about.diagnostics.roles.is_empty() {
+        let rows: Vec<Vec<String>> = about
+            .diagnostics
+            .roles
+            .iter()
+            .map(|r| {
+                let role =
+                    serde_json::to_value(r.role).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default();
+                let strengths = [r.instrument, r.confounder, r.adjuster, r.score].map(|v| format!("{v:.3}"));
+                [vec![r.name.clone(), role], strengths.to_vec()].concat()
+            })
+            .collect();
+        text += "\n\n";
+        text += &output::table(&["feature", "role", "instrument", "confounder", "adjuster", "score"], &rows);
+    }
+    if !about.diagnostics.importance.is_empty() {
+        let mut shares = about.diagnostics.importance.clone();
+        shares.sort_by(|a, b| b.share.total_cmp(&a.share));
+        let rows: Vec<Vec<String>> =
+            shares.iter().take(20).map(|i| vec![i.name.clone(), format!("{:.3}", i.share)]).collect();
+        text += "\n\n";
+        text += &output::table(&["feature", "importance"], &rows);
+    }
+    output::text(&text)
+}

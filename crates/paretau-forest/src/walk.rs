@@ -1,0 +1,213 @@
+//! How rows find their leaves in all trees of a forest.
+//!
+//! Rows are coded once and go down as bin codes, in blocks. Many rows are parted node by node, which reads one column
+//! at a time and costs a few cycles a row and level; the last few rows of a branch, and single rows in all trees, walk
+//! eight at a time, since each step of a walk waits for memory. Every row ends in the same leaf either way.
+
+use std::ops::Range;
+
+use paretau_core::Features;
+use rayon::prelude::*;
+
+use crate::codes::Codes;
+use crate::forest::{Forest, InBag};
+use crate::sample::is_set;
+use crate::tree::{INDEX, LevelSet, Node};
+
+/// Stands for "no leaf": the tree has nothing to say about the row.
+pub(crate) const NO_LEAF: u32 = u32::MAX;
+
+/// Most rows of a block; their numbers fit 16 bits.
+const MAX_BLOCK: usize = 2048;
+
+/// Fewest rows of a block when there are more.
+const MIN_BLOCK: usize = 128;
+
+/// Walks that go on at a time.
+const WAYS: usize = 8;
+
+/// A block of rows and the leaves they fall into.
+#[derive(Debug)]
+pub(crate) struct Block<'a> {
+    pub(crate) forest: &'a Forest,
+    pub(crate) n_rows: usize,
+    leaves: &'a [u32],
+}
+
+impl Block<'_> {
+    /// Leaves of all rows of the block in one tree; [`NO_LEAF`] where it has nothing to say.
+    #[inline(always)]
+    pub(crate) fn tree(&self, tree: usize) -> &[u32] {
+        &self.leaves[tree * self.n_rows..(tree + 1) * self.n_rows]
+    }
+}
+
+/// Buffers of one thread.
+#[derive(Debug, Default)]
+struct Walker {
+    /// Codes of the block, column after column.
+    codes: Vec<u16>,
+    leaves: Vec<u32>,
+    rows: Vec<u16>,
+    spare: Vec<u16>,
+    stack: Vec<(u32, u16, u16)>,
+}
+
+impl Forest {
+    /// Calls `each` for blocks of new rows, with the leaves they fall into; results in the rows' order.
+    pub(crate) fn map_blocks<T: Send>(&self, x: &Features, each: impl Fn(&Block<'_>) -> Vec<T> + Sync) -> Vec<T> {
+        self.blocks(x.n_rows(), None, |rows, codes| self.bins.encode(x, rows, codes), each)
+    }
+
+    /// The same for the training rows, with only those trees that have not seen the row.
+    pub(crate) fn map_blocks_out_of_bag<T: Send>(
+        &self,
+        codes: &Codes,
+        in_bag: &InBag,
+        each: impl Fn(&Block<'_>) -> Vec<T> + Sync,
+    ) -> Vec<T> {
+        self.blocks(codes.n_rows, Some(in_bag), |rows, out| codes.decode(rows, out), each)
+    }
+
+    fn blocks<T: Send>(
+        &self,
+        n: usize,
+        in_bag: Option<&InBag>,
+        encode: impl Fn(Range<usize>, &mut Vec<u16>) + Sync,
+        each: impl Fn(&Block<'_>) -> Vec<T> + Sync,
+    ) -> Vec<T> {
+        let block = n.div_ceil(4 * rayon::current_num_threads()).clamp(MIN_BLOCK, MAX_BLOCK);
+        let run = |walker: &mut Walker, start: usize| {
+            let rows = start..(start + block).min(n);
+            encode(rows.clone(), &mut walker.codes);
+            walker.leaves(self, rows.clone(), in_bag);
+            each(&Block { forest: self, n_rows: rows.len(), leaves: &walker.leaves })
+        };
+        if n <= block {
+            return if n == 0 { vec![] } else { run(&mut Walker::default(), 0) };
+        }
+        let parts: Vec<Vec<T>> = (0..n.div_ceil(block))
+            .into_par_iter()
+            .map_init(Walker::default, |walker, k| run(walker, k * block))
+            .collect();
+        parts.into_iter().flatten().collect()
+    }
+}
+
+impl Walker {
+    /// The leaf of every (tree, row): `leaves[tree * n_rows + row]`.
+    fn leaves(&mut self, forest: &Forest, rows: Range<usize>, in_bag: Option<&InBag>) {
+        let n = rows.len();
+        self.leaves.clear();
+        self.leaves.resize(n * forest.n_trees(), NO_LEAF);
+        if n < WAYS && in_bag.is_none() {
+            self.few(forest, n);
+            return;
+        }
+        self.spare.resize(n, 0);
+        for tree in 0..forest.n_trees() {
+            self.rows.clear();
+            match in_bag.map(|bag| bag.of(tree)) {
+                None => self.rows.extend(0..n as u16),
+                Some(bits) => {
+                    self.rows.extend((0..n).filter(|&row| !is_set(bits, rows.start + row)).map(|row| row as u16));
+                }
+            }
+            self.part(forest, tree, n);
+        }
+    }
+
+    /// One row down many trees at a time.
+    fn few(&mut self, forest: &Forest, n: usize) {
+        for row in 0..n {
+            for first in (0..forest.n_trees()).step_by(WAYS) {
+                // The last trees fill up the ways; walking one twice does no harm.
+                let trees: [usize; WAYS] = std::array::from_fn(|k| (first + k).min(forest.n_trees() - 1));
+                let sets = trees.map(|tree| forest.first_set[tree]);
+                let ends = walk(forest, trees.map(|tree| forest.roots[tree]), &self.codes, n, [row; WAYS], sets);
+                trees.iter().zip(ends).for_each(|(&tree, end)| self.leaves[tree * n + row] = leaf_of(forest, end));
+            }
+        }
+    }
+
+    /// Many rows down one tree, parted node by node.
+    fn part(&mut self, forest: &Forest, tree: usize, n: usize) {
+        let first_set = forest.first_set[tree];
+        let sets = &forest.sets[first_set as usize..];
+        let out = &mut self.leaves[tree * n..(tree + 1) * n];
+        self.stack.clear();
+        self.stack.push((forest.roots[tree], 0, self.rows.len() as u16));
+        while let Some((at, start, end)) = self.stack.pop() {
+            let node = forest.nodes[at as usize];
+            let rows = &mut self.rows[usize::from(start)..usize::from(end)];
+            if node.is_leaf() {
+                let leaf = leaf_of(forest, at);
+                rows.iter().for_each(|&row| out[usize::from(row)] = leaf);
+            } else if rows.len() <= WAYS {
+                let Some(&last) = rows.last() else { continue };
+                let ways: [usize; WAYS] = std::array::from_fn(|k| usize::from(*rows.get(k).unwrap_or(&last)));
+                let ends = walk(forest, [at; WAYS], &self.codes, n, ways, [first_set; WAYS]);
+                ways.iter().zip(ends).for_each(|(&row, end)| out[row] = leaf_of(forest, end));
+            } else {
+                let feature = usize::from(node.feature);
+                let column = &self.codes[feature * n..(feature + 1) * n];
+                let middle = start + part_rows(node, rows, &mut self.spare, column, sets) as u16;
+                self.stack.push((node.index() + 1, middle, end));
+                self.stack.push((node.index(), start, middle));
+            }
+        }
+    }
+}
+
+/// Moves the rows that go left to the front; gives back how many there are.
+#[inline]
+fn part_rows(node: Node, rows: &mut [u16], spare: &mut [u16], column: &[u16], sets: &[LevelSet]) -> usize {
+    let (mut left, mut right) = (0, 0);
+    let spare = &mut spare[..rows.len()];
+    for k in 0..rows.len() {
+        let row = rows[k];
+        let goes_right = node.right(column[usize::from(row)], sets) as usize;
+        rows[left] = row;
+        spare[right] = row;
+        left += 1 - goes_right;
+        right += goes_right;
+    }
+    rows[left..].copy_from_slice(&spare[..right]);
+    left
+}
+
+/// Eight walks a step at a time until all stand on leaves; gives back the nodes they stand on.
+#[inline]
+fn walk(
+    forest: &Forest,
+    mut at: [u32; WAYS],
+    codes: &[u16],
+    n: usize,
+    row: [usize; WAYS],
+    first_set: [u32; WAYS],
+) -> [u32; WAYS] {
+    let nodes = &forest.nodes[..];
+    let has_sets = !forest.sets.is_empty();
+    loop {
+        let mut moving = false;
+        for k in 0..WAYS {
+            let node = nodes[at[k] as usize];
+            let code = codes[usize::from(node.feature) * n + row[k]];
+            let right = if has_sets {
+                node.right(code, &forest.sets[first_set[k] as usize..])
+            } else {
+                node.right_of_cut(code)
+            };
+            at[k] = if node.is_leaf() { at[k] } else { node.index() + right };
+            moving |= !node.is_leaf();
+        }
+        if !moving {
+            return at;
+        }
+    }
+}
+
+fn leaf_of(forest: &Forest, at: u32) -> u32 {
+    let index = forest.nodes[at as usize].index();
+    if index == INDEX { NO_LEAF } else { index }
+}

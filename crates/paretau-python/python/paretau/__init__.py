@@ -1,0 +1,59 @@
+"""paretau: who does a treatment work for, by how much, and how far can the answer be trusted?
+
+>>> import paretau
+>>> data = paretau.make_synthetic(n=500, d=6, random_state=0)
+>>> model = paretau.LinearEffect(random_state=0).fit(data.X, data.y, treatment=data.treatment)
+>>> model.effect(data.X).shape
+(500,)
+"""
+
+from __future__ import annotations
+
+from . import _estimators, kernels, metrics
+from ._errors import (
+    DataError,
+    DataWarning,
+    FileError,
+    InputTypeError,
+    MissingFileError,
+    ModelFileError,
+    NotFittedError,
+    NumericError,
+    ParetauError,
+    SchemaError,
+    UsageError,
+)
+from ._estimator import Estimator
+from ._estimators import *  # noqa: F403 (one class a family; the list is generated)
+from ._functions import Simulated, describe, fit, list_estimators, load, make_estimator, make_synthetic, run, simulate
+from ._inference import EffectInference
+from ._paretau import __version__
+
+__all__ = [
+    "DataError",
+    "DataWarning",
+    "EffectInference",
+    "Estimator",
+    "FileError",
+    "InputTypeError",
+    "MissingFileError",
+    "ModelFileError",
+    "NotFittedError",
+    "NumericError",
+    "ParetauError",
+    "SchemaError",
+    "Simulated",
+    "UsageError",
+    "__version__",
+    "describe",
+    "fit",
+    "kernels",
+    "list_estimators",
+    "load",
+    "make_estimator",
+    "make_synthetic",
+    "metrics",
+    "run",
+    "simulate",
+    *_estimators.__all__,
+]

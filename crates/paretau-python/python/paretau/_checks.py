@@ -1,0 +1,172 @@
+"""What goes with `X`: outcome, treatment, weights, propensities, groups. Everything is checked before any fit."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from . import _frames
+from ._errors import DataError, DataWarning, InputTypeError
+
+# Words that mean control and treated by themselves; everything else must be said as 0 and 1.
+_PAIRS = (
+    ("false", "true"),
+    ("no", "yes"),
+    ("n", "y"),
+    ("control", "treated"),
+    ("control", "treatment"),
+    ("0", "1"),
+)
+
+
+def numbers(what: str, values: Any, n_rows: int | None = None) -> np.ndarray:
+    """A vector of finite doubles."""
+    if values is None:
+        raise DataError(f"{what} is None: fit requires it; this estimator requires y to be passed, but the target y is None")
+    column = _frames.series(values)
+    if column is not None:
+        if column[0] != "numbers":
+            raise DataError(f"{what} holds {column[0]}; it must be numbers")
+        array = column[1]
+    else:
+        array = np.asarray(values)
+    if array.dtype.kind == "c":
+        raise DataError(f"Complex data not supported: {what} holds complex numbers")
+    try:
+        array = array.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{what} must be numbers: {error}") from error
+    array = _flat(what, array)
+    _check_length(what, array, n_rows)
+    if not np.isfinite(array).all():
+        row = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise DataError(
+            f"Input {what} contains NaN or infinity: row {row + 1} holds {array[row]}; remove the row or mend the value"
+        )
+    return np.ascontiguousarray(array)
+
+
+def treatment_column(values: Any, n_rows: int, y: np.ndarray | None = None) -> np.ndarray:
+    """The treatment as 0.0 (control) and 1.0 (treated)."""
+    if values is None:
+        raise InputTypeError("treatment is None: pass treatment=t with 0 for control and 1 for treated, one entry a row")
+    column = _frames.series(values)
+    if column is None:
+        array = _flat("treatment", np.asarray(values))
+        column = ("numbers", array) if array.dtype.kind in "biuf" else _frames.object_column("treatment", array.astype(object))
+    kind, cells = column
+    if kind == "text":
+        levels, codes = cells
+        _check_length("treatment", codes, n_rows)
+        return _from_text(levels, codes, y)
+    array = np.asarray(cells, dtype=np.float64)
+    _check_length("treatment", array, n_rows)
+    if np.isnan(array).any():
+        row = int(np.flatnonzero(np.isnan(array))[0])
+        raise DataError(f"treatment: row {row + 1} is missing; leave rows without a treatment out")
+    distinct = np.unique(array)
+    if kind == "dates" or not np.isin(distinct, (0.0, 1.0)).all():
+        raise _not_binary([f"{v:g}" for v in distinct[:6]], len(distinct), y)
+    _check_both_arms(array)
+    return np.ascontiguousarray(array)
+
+
+def weights(what: str, values: Any, n_rows: int) -> np.ndarray | None:
+    """Row weights or known propensities; `None` stays `None`. A single number goes for all rows."""
+    if values is None:
+        return None
+    if isinstance(values, (int, float, np.number)):
+        return np.full(n_rows, float(values))
+    array = np.asarray(values) if _frames.series(values) is None else None
+    if array is not None and array.ndim > 1:
+        raise DataError(f"{what}: Sample weights must be 1D array or scalar, got an array of shape {array.shape}")
+    checked = numbers(what, values, n_rows)
+    if what == "sample_weight" and not checked.any():
+        raise DataError("sample_weight: every weight is zero, so there is no row to learn from")
+    return checked
+
+
+def group_column(values: Any, n_rows: int) -> _frames.Column | None:
+    """Groups as codes of whatever they are."""
+    if values is None:
+        return None
+    column = _frames.series(values)
+    if column is None:
+        array = _flat("groups", np.asarray(values))
+        _, codes = np.unique(array.astype(str) if array.dtype.kind == "O" else array, return_inverse=True)
+        column = ("numbers", codes.astype(np.float64))
+    _check_length("groups", column[1][1] if column[0] == "text" else column[1], n_rows)
+    return column
+
+
+def _from_text(levels: list[str], codes: np.ndarray, y: np.ndarray | None) -> np.ndarray:
+    if (codes < 0).any():
+        row = int(np.flatnonzero(codes < 0)[0])
+        raise DataError(f"treatment: row {row + 1} is missing; leave rows without a treatment out")
+    used = np.unique(codes)
+    words = [levels[k] for k in used]
+    lower = [w.strip().lower() for w in words]
+    for no, yes in _PAIRS:
+        if sorted(lower) == sorted((no, yes)):
+            treated = used[lower.index(yes)]
+            if y is not None and _is_binary(y):
+                warnings.warn(
+                    f"y is 0/1 and treatment is given in words; {words[lower.index(yes)]!r} is taken as treated. "
+                    "Pass treatment as 0 and 1 to be sure that the two are not swapped",
+                    DataWarning,
+                    stacklevel=4,
+                )
+            return (codes == treated).astype(np.float64)
+    raise _not_binary([repr(w) for w in words[:6]], len(words), y)
+
+
+def _not_binary(shown: list[str], n_values: int, y: np.ndarray | None) -> DataError:
+    more = ", …" if n_values > len(shown) else ""
+    hint = " y holds only 0 and 1: have y and treatment been swapped?" if y is not None and _is_binary(y) else ""
+    return DataError(
+        f"treatment must be 0 (control) or 1 (treated) in every row, but it has {n_values} values: "
+        f"{', '.join(shown)}{more}. For other codes pass a comparison such as treatment=(t == 'drug'), "
+        f"with the rows of other arms left out.{hint}"
+    )
+
+
+def _check_both_arms(array: np.ndarray) -> None:
+    if array.size and (array == array[0]).all():
+        raise DataError(
+            f"treatment is {array[0]:g} in every row (only one class): the effect needs rows of both arms"
+        )
+
+
+def _is_binary(y: np.ndarray) -> bool:
+    return bool(np.isin(y, (0.0, 1.0)).all())
+
+
+def _flat(what: str, array: np.ndarray) -> np.ndarray:
+    if array.ndim == 2 and array.shape[1] == 1:
+        warnings.warn(
+            f"A column-vector {what} was passed when a 1d array was expected. "
+            f"Please change the shape of {what} to (n_samples,), for example using ravel().",
+            _conversion_warning(),
+            stacklevel=5,
+        )
+        return array.ravel()
+    if array.ndim != 1:
+        raise DataError(f"{what} should be a 1d array, got an array of shape {array.shape} instead.")
+    return array
+
+
+def _check_length(what: str, array: np.ndarray, n_rows: int | None) -> None:
+    if n_rows is not None and len(array) != n_rows:
+        raise DataError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, {what} has {len(array)}"
+        )
+
+
+def _conversion_warning() -> type[Warning]:
+    try:
+        from sklearn.exceptions import DataConversionWarning
+    except ImportError:
+        return DataWarning
+    return DataConversionWarning

@@ -1,0 +1,191 @@
+"""Functions of the package: fitting by registry name, loading, lists, simulated data."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import _estimators, _frames, _paretau, _tables
+from ._errors import InputTypeError, UsageError
+from ._estimator import Estimator, seed_from, threads
+from ._progress import Progress
+
+
+def list_estimators(family: str | None = None) -> list[str]:
+    """Registry names of all estimators, or of those of one family."""
+    return [d["name"] for d in json.loads(_paretau.describe_all()) if family in (None, d["family"])]
+
+
+def describe(name: str) -> dict[str, Any]:
+    """An estimator's name, class, summary, reference and parameters with defaults and ranges."""
+    return json.loads(_paretau.describe(name))
+
+
+def make_estimator(name: str, **params: Any) -> Estimator:
+    """An unfitted estimator by registry name or alias, e.g. `"dpsw-norm"`, with that entry's defaults."""
+    facts = describe(name)
+    cls = getattr(_estimators, facts["class"], None)
+    if cls is None:
+        raise UsageError(f"`{name}` has no Python class {facts['class']}: the generated classes are out of date")
+    return cls(**{**cls._presets[facts["name"]], **params})
+
+
+def fit(
+    estimator: str,
+    data: Any,
+    *,
+    treatment: str,
+    outcome: str,
+    features: list[str] | None = None,
+    ignore: list[str] | None = None,
+    weight: str | None = None,
+    propensity: str | None = None,
+    group: str | None = None,
+    id: str | None = None,
+    treated_value: Any = None,
+    control_value: Any = None,
+    **params: Any,
+) -> Estimator:
+    """Fits an estimator, by registry name, to a data frame whose columns are named.
+
+    Columns that look like the truth of a simulation (`mu0`, `tau`, …) are no features unless listed in `features`,
+    which also takes patterns such as `"x_*"`. Rows without treatment or outcome are left out and counted in `notes_`.
+    Other keywords are parameters of the estimator, and `random_state`, `n_jobs`, `verbose`.
+    """
+    if not _frames.is_frame(data):
+        raise InputTypeError(f"data must be a data frame (pandas, polars, pyarrow or an Arrow stream), not {type(data).__name__}")
+    model = make_estimator(estimator, **params)
+    text = {"treated_value": treated_value, "control_value": control_value}
+    named = {"weight": weight, "propensity": propensity, "group": group, "id": id}
+    roles: dict[str, Any] = {"treatment": treatment, "outcome": outcome, "features": features, "ignore": ignore or []}
+    roles |= {key: value for key, value in named.items() if value is not None}
+    roles |= {key: _cell(value) for key, value in text.items() if value is not None}
+    rows = _tables.read(data)
+    if rows.names is None:
+        raise UsageError("the columns of data have no names")
+    table = _paretau.Table()
+    rows.add_to(table, rows.names)
+    model._fit_table(table, roles)
+    _adopt_names(model, model.model_.input_names())
+    model._treatment_column = treatment
+    if treated_value is None:
+        wanted = set(model._names) | {treatment}
+        again = _paretau.Table()
+        part = _tables.read(data, wanted)
+        part.add_to(again, part.names or [])
+        predictions = model.model_.predict(again, n_jobs=threads(model.n_jobs))
+        model.raw_weights_, model.weights_ = predictions["w_raw"], predictions["w"]
+    return model
+
+
+def load(path: str | os.PathLike[str]) -> Estimator:
+    """A fitted estimator from its model file, whether Python or the command line wrote it. Runs no code of the file."""
+    model = _paretau.Model.load(os.fspath(path))
+    about = json.loads(model.about())
+    estimator = make_estimator(about["estimator"])
+    known = estimator.get_params(deep=False)
+    own = {k: tuple(v) if isinstance(v, list) else v for k, v in about["params"].items() if k in known}
+    if "validation_fraction" in known:
+        own["validation_fraction"] = about["valid_share"]
+    estimator.set_params(random_state=about["seed"], **own)
+    estimator.model_ = model
+    estimator._adopt_facts()
+    names = model.encoded_names() if model.reads_sparse() else about["roles"]["features"] or model.input_names()
+    if any("*" in name or "?" in name for name in names):
+        names = model.input_names()
+    # A matrix had no names at fit; the ones that it was given are x1, x2, … in order.
+    if names == [f"x{j}" for j in range(1, len(names) + 1)]:
+        estimator._names = list(names)
+        estimator.n_features_in_ = len(names)
+    else:
+        _adopt_names(estimator, names)
+    estimator._treatment_column = None
+    return estimator
+
+
+def run(
+    plan: str,
+    out: str | os.PathLike[str],
+    *,
+    resume: bool = False,
+    shard: str | None = None,
+    data: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+) -> dict[str, Any]:
+    """Runs an experiment plan, built in or a .toml file, into the folder `out`; `resume` does nothing twice.
+
+    Returns the numbers of cells, done now, kept from before and failed; `table.md` and `table.csv` are in the folder.
+    `data` is where the plan's files are (default: the environment's PARETAU_DATA, else the current folder).
+    """
+    found = _paretau.run(
+        os.fspath(plan),
+        os.fspath(out),
+        resume=resume,
+        shard=shard,
+        data_folder=os.fspath(data) if data is not None else os.environ.get("PARETAU_DATA", "."),
+        n_jobs=threads(n_jobs),
+        listener=Progress() if verbose else None,
+    )
+    return json.loads(found)
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A simulated data set with its truth."""
+
+    X: Any
+    treatment: np.ndarray
+    y: np.ndarray
+    mu0: np.ndarray
+    mu1: np.ndarray
+    propensity: np.ndarray
+    feature_names: list[str]
+
+    @property
+    def effect(self) -> np.ndarray:
+        """The true effect of each row."""
+        return self.mu1 - self.mu0
+
+    def frame(self) -> Any:
+        """Columns `t, y, mu0, mu1, e` and the features as a pandas data frame."""
+        import pandas as pd
+
+        x = self.X.toarray() if hasattr(self.X, "toarray") else self.X
+        truth = {"t": self.treatment, "y": self.y, "mu0": self.mu0, "mu1": self.mu1, "e": self.propensity}
+        return pd.DataFrame({**truth, **{name: x[:, j] for j, name in enumerate(self.feature_names)}})
+
+
+def make_synthetic(n: int = 1000, d: int = 15, noise: float = 1.0, random_state: Any = 0, **params: Any) -> Simulated:
+    """The paper's study: instruments, confounders and adjustment variables in equal thirds of `d` features."""
+    return simulate("synthetic", n=n, d=d, noise=noise, random_state=random_state, **params)
+
+
+def simulate(process: str, *, random_state: Any = 0, **params: Any) -> Simulated:
+    """Draws a data set from a process with a known truth (`paretau list simulators` names them)."""
+    made = _paretau.simulate(process, json.dumps(params), seed_from(random_state))
+    shape = (len(made["y"]), len(made["names"]))
+    if "x" in made:
+        x: Any = made["x"].reshape(shape)
+    else:
+        from scipy.sparse import csr_matrix
+
+        x = csr_matrix((made["x_values"], made["x_indices"], made["x_indptr"]), shape=shape)
+    return Simulated(x, made["t"], made["y"], made["mu0"], made["mu1"], made["e"], made["names"])
+
+
+def _adopt_names(estimator: Estimator, names: list[str]) -> None:
+    estimator._names = list(names)
+    estimator.n_features_in_ = len(names)
+    estimator.feature_names_in_ = np.array(names, dtype=object)
+
+
+def _cell(value: Any) -> str:
+    """A treatment value as the table spells it: yes/no columns are 0 and 1."""
+    return str(int(value)) if isinstance(value, (bool, np.bool_)) else str(value)
+
+

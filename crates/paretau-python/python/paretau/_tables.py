@@ -1,0 +1,144 @@
+"""`X` in whatever form it comes, as a table of the compiled module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from . import _frames
+from ._errors import DataError, InputTypeError, SchemaError
+from ._paretau import Table
+
+
+@dataclass(frozen=True)
+class Input:
+    """`X` once looked at: how many rows and columns, its names if it has them, and how to add it to a table."""
+
+    n_rows: int
+    n_cols: int
+    names: list[str] | None
+    sparse: bool
+    _body: Any
+
+    def add_to(self, table: Table, names: list[str]) -> None:
+        """Adds the columns under the given names."""
+        if self.sparse:
+            table.csr(names, self.n_rows, *self._body)
+        elif self.names is None:
+            add = table.matrix_f32 if self._body.dtype == np.float32 else table.matrix
+            add(names, self._body)
+        else:
+            for name, (_, column) in zip(names, self._body, strict=True):
+                add_column(table, name, column)
+
+    def renamed(self, names: list[str]) -> Input:
+        """The same columns under other names."""
+        return replace(self, names=names)
+
+
+def add_column(table: Table, name: str, column: _frames.Column) -> None:
+    """Adds one column as `_frames` describes it."""
+    kind, values = column
+    if kind == "text":
+        levels, codes = values
+        table.text(name, levels, np.ascontiguousarray(codes, dtype=np.int64))
+    else:
+        table.numbers(name, np.ascontiguousarray(values, dtype=np.float64), dates=kind == "dates")
+
+
+def read(x: Any, wanted: set[str] | None = None) -> Input:
+    """Looks at `X`; nothing is copied that can be borrowed. Of a frame only the wanted columns are read."""
+    if isinstance(x, Input):
+        return x
+    if _is_sparse(x):
+        return _read_sparse(x)
+    if _frames.is_frame(x):
+        body = _frames.columns(x, wanted)
+        if not body:
+            if wanted is not None:
+                raise SchemaError("The feature names should match those that were passed during fit: X has none of them")
+            raise DataError("0 feature(s) (X has no columns) while a minimum of 1 is required.")
+        names = [name for name, _ in body]
+        n_rows = _length(body[0][1])
+        if n_rows == 0:
+            raise _no_rows((0, len(body)))
+        raw = _frames.column_names(x) if wanted is None else names
+        # Columns without names of their own (0, 1, 2, …) are a matrix by another name.
+        if not all(isinstance(name, str) for name in raw):
+            if any(isinstance(name, str) for name in raw):
+                raise InputTypeError(
+                    "Feature names are only supported if all input features have string names, "
+                    f"but your input has {sorted({type(n).__name__ for n in raw})} as feature name / column name types."
+                )
+            if all(kind == "numbers" for _, (kind, _) in body):
+                return Input(n_rows, len(body), None, False, np.column_stack([v for _, (_, v) in body]))
+        return Input(n_rows, len(body), names, False, body)
+    matrix = to_matrix(x)
+    return Input(matrix.shape[0], matrix.shape[1], None, False, matrix)
+
+
+def to_matrix(x: Any) -> np.ndarray:
+    """An array-like as a matrix of floats."""
+    array = np.asarray(x)
+    if array.dtype.kind == "c":
+        raise DataError("Complex data not supported: X holds complex numbers")
+    if array.ndim != 2:
+        shape = f"a {array.ndim}-dimensional array" if array.ndim else "a scalar"
+        raise DataError(
+            f"Expected 2D array, got {shape} instead. Reshape your data: "
+            "X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one row."
+        )
+    if array.dtype.kind in "OUSV":
+        array = _as_numbers(array)
+    if array.dtype not in (np.float32, np.float64):
+        array = array.astype(np.float64)
+    if array.shape[0] == 0:
+        raise _no_rows(array.shape)
+    if array.shape[1] == 0:
+        raise DataError(f"0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
+    return array
+
+
+def _as_numbers(array: np.ndarray) -> np.ndarray:
+    try:
+        return np.where(array == None, np.nan, array).astype(np.float64)  # noqa: E711 (elementwise)
+    except TypeError as error:
+        raise InputTypeError(f"X: {error}; an argument must be a string or a number in every cell") from error
+    except ValueError as error:
+        raise DataError(f"X: {error}; for text columns pass a data frame, where they become categories") from error
+
+
+def _is_sparse(x: Any) -> bool:
+    return hasattr(x, "tocsr") and hasattr(x, "nnz")
+
+
+def _read_sparse(x: Any) -> Input:
+    csr = x.tocsr()
+    if csr.ndim != 2:
+        raise DataError("Expected 2D array, got a sparse array of another dimension. Reshape your data.")
+    if csr.dtype.kind == "c":
+        raise DataError("Complex data not supported: X holds complex numbers")
+    if csr.shape[0] == 0:
+        raise _no_rows(csr.shape)
+    if csr.shape[1] == 0:
+        raise DataError(f"0 feature(s) (shape={csr.shape}) while a minimum of 1 is required.")
+    if not csr.has_canonical_format:
+        csr = csr.copy() if csr is x else csr
+        csr.sum_duplicates()
+    body = (
+        np.ascontiguousarray(csr.indptr, dtype=np.int64),
+        np.ascontiguousarray(csr.indices, dtype=np.int64),
+        np.ascontiguousarray(csr.data, dtype=np.float64),
+    )
+    return Input(csr.shape[0], csr.shape[1], None, True, body)
+
+
+def _length(column: _frames.Column) -> int:
+    kind, values = column
+    return len(values[1]) if kind == "text" else len(values)
+
+
+def _no_rows(shape: tuple[int, ...]) -> DataError:
+    return DataError(f"Found array with 0 sample(s) (shape={tuple(shape)}) while a minimum of 1 is required.")

@@ -1,0 +1,49 @@
+//! The private module `paretau._paretau`: numpy arrays in, numpy arrays out, and nothing a user calls by hand.
+//!
+//! Glue only. What a user sees (classes, defaults, warnings, data frames) is pure Python in `python/paretau`; what is
+//! computed is in the crates below. Structured facts cross the border as JSON text, numbers as arrays.
+
+// Python hands arguments over by value; that most of ours are only read is no reason to fight it.
+#![allow(clippy::needless_pass_by_value)]
+
+mod arrays;
+mod distances;
+mod enter;
+mod error;
+mod experiment;
+mod kernels;
+mod metrics;
+mod model;
+mod registry;
+mod simulate;
+mod table;
+
+use pyo3::prelude::*;
+
+/// The compiled part of paretau.
+#[pymodule]
+mod _paretau {
+    #[pymodule_export]
+    use crate::distances::{mmd_rbf, mmd_rbf_f32, sinkhorn};
+    #[pymodule_export]
+    use crate::experiment::run;
+    #[pymodule_export]
+    use crate::kernels::{
+        ess, gpd_fit, khat_threshold, pareto_smooth, pareto_smooth_vjp, psis, soft_pareto, soft_pareto_vjp, soft_rank,
+        soft_rank_vjp,
+    };
+    #[pymodule_export]
+    use crate::metrics::metric;
+    #[pymodule_export]
+    use crate::model::{Model, evaluate, fit};
+    #[pymodule_export]
+    use crate::registry::{describe, describe_all, list_metrics};
+    #[pymodule_export]
+    use crate::simulate::simulate;
+    #[pymodule_export]
+    use crate::table::Table;
+
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

@@ -1,0 +1,87 @@
+//! One metric on arrays.
+
+use numpy::PyReadonlyArray1;
+use paretau::eval::{Evidence, Metric, Nuisance, Observed};
+use paretau::{Error, Oracle, Seed};
+use paretau_learners::{Overlap, inverse_weights};
+use pyo3::prelude::*;
+
+use crate::arrays::{In, slice};
+use crate::enter::enter;
+use crate::error::to_py;
+
+/// Propensities nearer to 0 or 1 than this are counted by the rule that smooths their weights.
+const BOUND: f64 = 0.01;
+
+/// The metric's value and standard error; `None` when it is not defined for these arrays (a constant effect).
+///
+/// `nuisance` is `(m, mu0, mu1, e)`, `truth` is the true effect.
+#[pyfunction]
+#[pyo3(signature = (name, effect, *, rows = None, nuisance = None, truth = None, weight = None, seed = 0))]
+#[allow(clippy::too_many_arguments)] // a private function, called in one place with keywords
+pub(crate) fn metric(
+    py: Python<'_>,
+    name: &str,
+    effect: In<'_>,
+    rows: Option<(PyReadonlyArray1<'_, u8>, In<'_>)>,
+    nuisance: Option<[In<'_>; 4]>,
+    truth: Option<In<'_>>,
+    weight: Option<In<'_>>,
+    seed: u64,
+) -> PyResult<Option<(f64, Option<f64>)>> {
+    let tau = slice(&effect)?;
+    let weight = weight.as_ref().map(slice).transpose()?;
+    let rows = match &rows {
+        Some((t, y)) => Some(Observed { t: slice(t)?, y: slice(y)?, weight, groups: None }),
+        None => None,
+    };
+    let nuisance = match &nuisance {
+        Some([m, mu0, mu1, e]) => Some(Nuisance {
+            m: slice(m)?.to_vec(),
+            mu0: slice(mu0)?.to_vec(),
+            mu1: slice(mu1)?.to_vec(),
+            e: slice(e)?.to_vec(),
+        }),
+        None => None,
+    };
+    let truth = truth.as_ref().map(slice).transpose()?;
+    let score = enter(py, to_py, || {
+        let metric = Metric::named(name)?;
+        same_length(tau.len(), rows, nuisance.as_ref(), truth)?;
+        let truth = truth.map(|truth| Oracle::new(vec![0.0; truth.len()], truth.to_vec())).transpose()?;
+        let scores = match (rows, &nuisance) {
+            (Some(rows), Some(nuisance)) => {
+                rows.check()?;
+                nuisance.check(rows.len())?;
+                let inverse = inverse_weights(&nuisance.e, rows.t, Overlap::Pareto, BOUND)?;
+                Some(nuisance.scores(&rows, &inverse.w))
+            }
+            _ => None,
+        };
+        metric.score(&Evidence {
+            tau,
+            rows,
+            nuisance: nuisance.as_ref(),
+            scores: scores.as_deref(),
+            truth: truth.as_ref(),
+            seed: Seed(seed),
+        })
+    })?;
+    Ok(score.map(|score| (score.value, score.se)))
+}
+
+/// Metrics of the library trust their caller about lengths; here the caller is a person.
+fn same_length(
+    n: usize,
+    rows: Option<Observed<'_>>,
+    nuisance: Option<&Nuisance>,
+    truth: Option<&[f64]>,
+) -> paretau::Result<()> {
+    let wrong = |what: &'static str, found: usize| Err(Error::LengthMismatch { what, expected: n, found });
+    match (rows, nuisance, truth) {
+        (Some(rows), _, _) if rows.len() != n => wrong("treatment", rows.len()),
+        (_, Some(nuisance), _) if nuisance.e.len() != n => wrong("propensity", nuisance.e.len()),
+        (_, _, Some(truth)) if truth.len() != n => wrong("the true effect", truth.len()),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,162 @@
+//! Fitted models: fitting, predicting, scoring, saving.
+
+use std::path::PathBuf;
+
+use paretau::data::RoleSpec;
+use paretau::{FitOptions, Params, Seed, with_threads};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::arrays::give;
+use crate::enter::{enter, enter_watched};
+use crate::error::{of_model_file, to_py, usage};
+use crate::table::Table;
+
+/// A fitted model. Immutable, so threads may share it.
+#[pyclass(frozen, module = "paretau._paretau")]
+pub(crate) struct Model {
+    inner: paretau::Model,
+}
+
+/// Fits an estimator. `roles` and `params` are JSON objects; `listener` is called with each event as JSON.
+#[pyfunction]
+#[pyo3(signature = (table, *, roles, estimator, params, seed, valid_share, n_jobs, listener))]
+#[allow(clippy::too_many_arguments)] // a private function, called in one place with keywords
+pub(crate) fn fit(
+    py: Python<'_>,
+    table: &Bound<'_, Table>,
+    roles: &str,
+    estimator: &str,
+    params: &str,
+    seed: u64,
+    valid_share: f64,
+    n_jobs: Option<usize>,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<Model> {
+    let roles: RoleSpec = parse("roles", roles)?;
+    let params: Params = parse("params", params)?;
+    let table = table.borrow_mut().take()?;
+    let inner = enter_watched(py, listener.as_ref(), |observer| {
+        let options = FitOptions { params, seed: Seed(seed), valid_share, observer, ..FitOptions::new(estimator) };
+        with_threads(n_jobs, || paretau::fit(table, &roles, &options))
+    })?;
+    Ok(Model { inner })
+}
+
+#[pymethods]
+impl Model {
+    /// Reads a model file.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        Ok(Self { inner: enter(py, of_model_file, || paretau::Model::load(&path))? })
+    }
+
+    /// A model from the bytes of its file.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
+        Ok(Self { inner: enter(py, of_model_file, || paretau::Model::from_bytes(bytes))? })
+    }
+
+    /// Writes the model's file, whole or not at all.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        enter(py, to_py, || self.inner.save(&path))
+    }
+
+    /// The bytes of the model's file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = enter(py, to_py, || self.inner.to_bytes())?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Facts about the fit, as JSON.
+    fn about(&self) -> PyResult<String> {
+        serde_json::to_string(self.inner.about()).map_err(|e| usage(e.to_string()))
+    }
+
+    /// Names of the table columns that it reads.
+    fn input_names(&self) -> Vec<String> {
+        self.inner.encoder().fields().into_iter().map(|field| field.name).collect()
+    }
+
+    /// Whether it reads a sparse block.
+    fn reads_sparse(&self) -> bool {
+        self.inner.encoder().reads_sparse()
+    }
+
+    /// Names of the encoded feature columns.
+    fn encoded_names(&self) -> Vec<String> {
+        self.inner.encoder().columns().iter().map(|column| column.name.clone()).collect()
+    }
+
+    /// Predictions of every row as arrays: `mu0 mu1 tau e`, `se` if the estimator tells it, `lo hi` if a level is
+    /// given, `w_raw w` if the table has the treatment column; and `notes`, a list of sentences.
+    #[pyo3(signature = (table, *, level = None, n_jobs = None))]
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        table: &Bound<'py, Table>,
+        level: Option<f64>,
+        n_jobs: Option<usize>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let table = table.borrow_mut().take()?;
+        let (predictions, interval) = enter(py, to_py, || {
+            with_threads(n_jobs, || {
+                let predictions = self.inner.predict(&table)?;
+                let interval = level.map(|level| self.inner.interval(&predictions.effects, level)).transpose()?;
+                Ok((predictions, interval))
+            })
+        })?;
+        let out = PyDict::new(py);
+        out.set_item("notes", predictions.report.notes())?;
+        let effects = predictions.effects;
+        out.set_item("mu0", give(py, effects.mu0))?;
+        out.set_item("mu1", give(py, effects.mu1))?;
+        out.set_item("tau", give(py, effects.tau))?;
+        out.set_item("e", give(py, predictions.e))?;
+        if let Some(se) = effects.se {
+            out.set_item("se", give(py, se))?;
+        }
+        if let Some((lo, hi)) = interval {
+            out.set_item("lo", give(py, lo))?;
+            out.set_item("hi", give(py, hi))?;
+        }
+        if let Some(weights) = predictions.weights {
+            out.set_item("w_raw", give(py, weights.raw))?;
+            out.set_item("w", give(py, weights.smooth))?;
+        }
+        Ok(out)
+    }
+}
+
+/// Scores of a model on rows, as a JSON object of metrics and their errors (`name`, `name_se`).
+#[pyfunction]
+#[pyo3(signature = (model, table, *, roles, seed, n_jobs))]
+pub(crate) fn evaluate(
+    py: Python<'_>,
+    model: &Model,
+    table: &Bound<'_, Table>,
+    roles: &str,
+    seed: u64,
+    n_jobs: Option<usize>,
+) -> PyResult<String> {
+    let roles: RoleSpec = parse("roles", roles)?;
+    let table = table.borrow_mut().take()?;
+    let scores = enter_watched(py, None, |observer| {
+        with_threads(n_jobs, || paretau::evaluate(&model.inner, table, &roles, Seed(seed), observer))
+    })?;
+    let mut out = Map::new();
+    for named in scores {
+        out.insert(named.name.to_owned(), Value::from(named.score.value));
+        if let Some(se) = named.score.se {
+            out.insert(format!("{}_se", named.name), Value::from(se));
+        }
+    }
+    Ok(Value::from(out).to_string())
+}
+
+/// A JSON argument as its type.
+fn parse<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
+    serde_json::from_str(text).map_err(|e| usage(format!("{what}: {e}")))
+}

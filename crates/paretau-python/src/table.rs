@@ -1,0 +1,106 @@
+//! Tables on their way from Python: the Python layer takes frames apart, this puts columns together.
+
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use paretau::Csr;
+use paretau::data::{SparseBlock, TableColumn, Text};
+use pyo3::prelude::*;
+
+use crate::arrays::{In, slice};
+use crate::error::{data, to_py, usage};
+
+/// Columns collected for one fit or one prediction.
+#[pyclass(module = "paretau._paretau")]
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    columns: Vec<TableColumn>,
+    sparse: Option<SparseBlock>,
+}
+
+#[pymethods]
+impl Table {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a column of numbers (NaN where missing), or of dates as days since 1970.
+    #[pyo3(signature = (name, values, *, dates = false))]
+    fn numbers(&mut self, name: String, values: In<'_>, dates: bool) -> PyResult<()> {
+        let values = slice(&values)?.to_vec();
+        self.columns.push(if dates { TableColumn::date(name, values) } else { TableColumn::number(name, values) });
+        Ok(())
+    }
+
+    /// Adds the columns of a matrix of doubles.
+    fn matrix(&mut self, names: Vec<String>, values: PyReadonlyArray2<'_, f64>) -> PyResult<()> {
+        self.add_matrix(names, &values, |v| v)
+    }
+
+    /// Adds the columns of a matrix of single-precision numbers.
+    fn matrix_f32(&mut self, names: Vec<String>, values: PyReadonlyArray2<'_, f32>) -> PyResult<()> {
+        self.add_matrix(names, &values, f64::from)
+    }
+
+    /// Adds a column of text: codes of `levels`, negative where missing.
+    fn text(&mut self, name: String, levels: Vec<String>, codes: PyReadonlyArray1<'_, i64>) -> PyResult<()> {
+        let codes = slice(&codes)?
+            .iter()
+            .map(|&code| match usize::try_from(code) {
+                Err(_) => Ok(Text::MISSING),
+                Ok(k) if k < levels.len() => u32::try_from(k).map_err(|_| data("too many levels")),
+                Ok(_) => Err(usage(format!("column `{name}`: code {code} has no level"))),
+            })
+            .collect::<PyResult<_>>()?;
+        self.columns.push(TableColumn::text(name, Text { levels, codes }));
+        Ok(())
+    }
+
+    /// Adds a block of sparse columns: the three arrays of a CSR matrix with ascending indices in each row.
+    fn csr(
+        &mut self,
+        names: Vec<String>,
+        n_rows: usize,
+        indptr: PyReadonlyArray1<'_, i64>,
+        indices: PyReadonlyArray1<'_, i64>,
+        values: In<'_>,
+    ) -> PyResult<()> {
+        let whole = |v: &i64| usize::try_from(*v).map_err(|_| data("sparse matrix: a row pointer is negative"));
+        let place = |v: &i64| u32::try_from(*v).map_err(|_| data("sparse matrix: a column index is out of range"));
+        let indptr = slice(&indptr)?.iter().map(whole).collect::<PyResult<_>>()?;
+        let indices = slice(&indices)?.iter().map(place).collect::<PyResult<_>>()?;
+        let values = Csr::new(n_rows, names.len(), indptr, indices, slice(&values)?.to_vec()).map_err(to_py)?;
+        self.sparse = Some(SparseBlock { names, values });
+        Ok(())
+    }
+}
+
+impl Table {
+    fn add_matrix<T: numpy::Element + Copy>(
+        &mut self,
+        names: Vec<String>,
+        values: &PyReadonlyArray2<'_, T>,
+        number: impl Fn(T) -> f64,
+    ) -> PyResult<()> {
+        let values = values.as_array();
+        if names.len() != values.ncols() {
+            return Err(usage(format!("{} names for {} columns", names.len(), values.ncols())));
+        }
+        // The one copy there is: the table's columns outlive the call, the array may change after it.
+        self.columns.extend(
+            names
+                .into_iter()
+                .zip(values.columns())
+                .map(|(name, column)| TableColumn::number(name, column.iter().map(|v| number(*v)).collect())),
+        );
+        Ok(())
+    }
+
+    /// The finished table; the columns are moved out.
+    pub(crate) fn take(&mut self) -> PyResult<paretau::data::Table> {
+        let table = paretau::data::Table::new(std::mem::take(&mut self.columns)).map_err(to_py)?;
+        match self.sparse.take() {
+            Some(block) => table.with_sparse(block).map_err(to_py),
+            None => Ok(table),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+"""Models survive files and pickles bit by bit; what is no model is refused."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import paretau
+import pytest
+from sklearn.base import clone
+
+
+def same(a, b, x):
+    """All predictions agree to the bit."""
+    np.testing.assert_array_equal(a.effect(x), b.effect(x))
+    np.testing.assert_array_equal(a.predict_outcomes(x), b.predict_outcomes(x))
+    np.testing.assert_array_equal(a.predict_propensity(x), b.predict_propensity(x))
+    assert a.ate() == b.ate()
+    assert a.summary() == b.summary()
+
+
+@pytest.mark.parametrize("way", ["pickle", "deepcopy", "file"])
+@pytest.mark.parametrize("named", [False, True])
+def test_round_trips(estimator, data, tmp_path, way, named):
+    x = pd.DataFrame(data.X, columns=list("abcde")) if named else data.X
+    est = estimator.set_params(random_state=3).fit(x, data.y, treatment=data.treatment)
+    if way == "pickle":
+        back = pickle.loads(pickle.dumps(est))
+    elif way == "deepcopy":
+        back = copy.deepcopy(est)
+    else:
+        est.save(tmp_path / "a.paretau")
+        back = paretau.load(tmp_path / "a.paretau")
+    same(est, back, x)
+    assert type(back) is type(est)
+    assert back.get_params() == est.get_params()
+    assert hasattr(back, "feature_names_in_") == named
+    assert back.n_features_in_ == 5
+    assert clone(back).get_params() == est.get_params()
+
+
+def test_constant_columns_are_counted_after_loading(data, tmp_path):
+    x = np.column_stack([np.ones(len(data.y)), data.X])
+    est = paretau.LinearEffect().fit(x, data.y, treatment=data.treatment)
+    est.save(tmp_path / "a.paretau")
+    back = paretau.load(str(tmp_path / "a.paretau"))
+    assert back.n_features_in_ == 6
+    same(est, back, x)
+
+
+def test_sparse_models_come_back(data, tmp_path):
+    import scipy.sparse as sp
+
+    x = sp.csr_matrix(np.where(np.abs(data.X) < 0.8, 0.0, data.X))
+    est = paretau.LinearEffect().fit(x, data.y, treatment=data.treatment)
+    est.save(tmp_path / "a.paretau")
+    same(est, paretau.load(tmp_path / "a.paretau"), x)
+
+
+def test_an_unfitted_estimator_can_be_pickled(estimator):
+    back = pickle.loads(pickle.dumps(estimator))
+    assert back.get_params() == estimator.get_params()
+    with pytest.raises(paretau.NotFittedError):
+        back.save("nowhere")
+
+
+def test_files_that_are_no_models(fitted, tmp_path):
+    path = tmp_path / "a.paretau"
+    fitted.save(path)
+    whole = path.read_bytes()
+    for broken in (b"", b"hello", whole[:-7], whole[:200], whole[:-1] + bytes([whole[-1] ^ 1]), b"PK" + whole):
+        path.write_bytes(broken)
+        with pytest.raises(paretau.ModelFileError):
+            paretau.load(path)
+    with pytest.raises(FileNotFoundError) as caught:
+        paretau.load(tmp_path / "none.paretau")
+    assert isinstance(caught.value, paretau.ParetauError)
+    with pytest.raises(OSError, match="no-such-folder"):
+        fitted.save(tmp_path / "no-such-folder" / "a.paretau")

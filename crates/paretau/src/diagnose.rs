@@ -1,0 +1,46 @@
+//! Looking at data before any effect is estimated: do the arms overlap, and what does weighting do to them?
+
+use paretau_core::{Error, FitContext, Observer, Result, Seed};
+use paretau_data::{Encoder, EncoderPolicy, RoleSpec, Table, assign};
+use paretau_eval::{OverlapOptions, OverlapReport, overlap_report};
+
+use crate::overlap::Overlap;
+use crate::registry::BASES;
+
+/// What there is to say about a table before a fit.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct Diagnosis {
+    /// Rows used.
+    pub n_rows: usize,
+    /// Rows left out.
+    pub rows_left_out: usize,
+    /// Feature columns after encoding.
+    pub n_features: usize,
+    /// Overlap of the arms.
+    pub overlap: OverlapReport,
+    /// What was done to the data.
+    pub notes: Vec<String>,
+}
+
+/// Fits propensities and reports on overlap. Rows at risk are numbered as in the table, from 0.
+pub fn diagnose(table: Table, roles: &RoleSpec, seed: Seed, observer: &dyn Observer) -> Result<Diagnosis> {
+    let base = BASES.first().ok_or_else(|| Error::unfit("there is no base learner"))?;
+    let assigned = assign(table, roles)?;
+    let all: Vec<usize> = (0..assigned.t.len()).collect();
+    let encoder = Encoder::fit(&assigned.features, &EncoderPolicy::from(base.handles()), &all)?;
+    let (x, _) = encoder.transform(&assigned.features)?;
+    let design = assigned.design(x, encoder.columns().to_vec())?;
+    let ctx = FitContext { seed, observer, valid_share: 0.2, checkpoint: None };
+    let (_, e) = Overlap::fit(&design, None, &ctx)?;
+    let (mut overlap, _) = overlap_report(&e, design.t(), &OverlapOptions::default())?;
+    overlap.rows_at_risk.iter_mut().for_each(|row| *row = assigned.rows[*row]);
+    let mut notes = assigned.notes.clone();
+    notes.extend_from_slice(encoder.notes());
+    Ok(Diagnosis {
+        n_rows: design.n_rows(),
+        rows_left_out: assigned.rows_left_out,
+        n_features: design.x().n_cols(),
+        overlap,
+        notes,
+    })
+}
