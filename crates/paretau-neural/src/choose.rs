@@ -63,32 +63,43 @@ pub(crate) fn choose(
     let unweighted = if tempers { more.pop() } else { None };
     let mut gamma = choices[best].gamma;
     if let Some(unweighted) = &unweighted {
-        let gain = gain(config, design, parts, &members[best], unweighted)?;
+        let gain = gain(design, parts, &members[best], unweighted)?;
         notes.push(("gamma_gain".to_owned(), gain));
         if gain > MARGIN {
             gamma = 0.0;
         }
     }
     next.truncate(more.len());
+    let mild = choices.clone();
     members.extend(more);
     choices.extend(next);
-    let last = best_of(&members);
     for (k, member) in members.iter().enumerate() {
         notes.push((format!("candidate{k}_valid"), member.trained.score));
     }
+    if gamma != choices[best].gamma {
+        // Without weights another dropout may be the better one: the other mild candidates get their unweighted twins too.
+        let rest: Vec<Choice> =
+            mild.iter().enumerate().filter(|(k, _)| *k != best).map(|(_, c)| Choice { gamma, ..*c }).collect();
+        let twins = train(&rest, choices.len() + 1)?;
+        let strong = choices.split_off(mild.len()).into_iter().zip(members.split_off(mild.len()));
+        choices = vec![Choice { gamma, ..mild[best] }];
+        members = unweighted.into_iter().collect();
+        choices.extend(rest);
+        members.extend(twins);
+        choices.extend(strong.map(|(c, m)| {
+            members.push(m);
+            c
+        }));
+    }
+    let last = best_of(&members);
     let choice = Choice { gamma, ..choices[last] };
-    let first = if gamma == choices[last].gamma {
-        members.into_iter().nth(last)
-    } else if last == best {
-        unweighted
-    } else {
-        None
-    };
+    // A strong candidate was trained with weights only: its first member is trained with the rest.
+    let first = if gamma == choices[last].gamma { members.into_iter().nth(last) } else { None };
     Ok(Chosen { choice, first, notes })
 }
 
 /// By how many standard errors the unweighted net's validation loss is lower, under balancing weights.
-fn gain(config: &NetConfig, design: &Design, parts: &Parts, weighted: &Member, plain: &Member) -> Result<f64> {
+fn gain(design: &Design, parts: &Parts, weighted: &Member, plain: &Member) -> Result<f64> {
     let rows = &parts.valid;
     let t: Vec<u8> = rows.iter().map(|&i| design.t()[i]).collect();
     if rows.len() < 10 || !(t.contains(&0) && t.contains(&1)) {
@@ -122,7 +133,6 @@ fn gain(config: &NetConfig, design: &Design, parts: &Parts, weighted: &Member, p
     if weigher.is_err() {
         return Ok(0.0);
     }
-    let _ = config;
     let n = rows.len() as f64;
     let gaps: Vec<f64> = (0..rows.len()).map(|k| w[k] * (with[k] - without[k])).collect();
     let mean = gaps.iter().sum::<f64>() / n;

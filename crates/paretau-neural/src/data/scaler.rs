@@ -58,6 +58,13 @@ impl Scaler {
         if self.clamps { value.clamp(-FARTHEST, FARTHEST) } else { value }
     }
 
+    /// A standardised row.
+    pub fn apply_row<'a>(&'a self, row: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
+        let far = if self.clamps { FARTHEST } else { f64::INFINITY };
+        let columns = self.mean.iter().zip(&self.scale);
+        row.iter().zip(columns).map(move |(v, (mean, scale))| ((v - mean) * scale).max(-far).min(far))
+    }
+
     /// Number of columns that do not vary.
     pub fn n_constant(&self) -> usize {
         self.scale.iter().filter(|s| **s == 0.0).count()

@@ -189,7 +189,7 @@ impl<T: Real> Rows<T> {
         for i in rows {
             match x {
                 Features::Dense(m) => {
-                    self.dense.extend(m.row(i).iter().enumerate().map(|(j, &v)| T::from_f64(scaler.apply(j, v))));
+                    self.dense.extend(scaler.apply_row(m.row(i)).map(T::from_f64));
                 }
                 Features::Sparse(m) => {
                     let start = self.dense.len();
