@@ -25,7 +25,7 @@ pub(crate) fn run() -> Result<()> {
     })?;
     step("generated files", || generate::run(true))?;
     // The whole workspace again: with a crate left out, features and so dependencies would be compiled anew.
-    step("rust tests", || shell::run(&mut shell::cargo(&["test", "--workspace"])))?;
+    step("rust tests", || shell::run(&mut shell::cargo(&["test", "--workspace", "--no-fail-fast"])))?;
     let mut venv = None;
     step("python environment", || {
         venv = Some(Venv::with_requirements(".venv", Path::new("crates/paretau-python/requirements-dev.txt"))?);
