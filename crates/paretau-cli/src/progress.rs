@@ -1,14 +1,27 @@
 //! What a person sees while waiting: a bar on a terminal, plain lines otherwise, nothing with `--quiet`.
 
 use std::io::IsTerminal as _;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use paretau::{Event, Interrupt, Observer};
+use paretau::{Event, Observer};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 
-/// Raised by Ctrl-C; every long loop of the library asks for it through the observer.
-static INTERRUPT: Interrupt = Interrupt::new();
+/// Raised by the first Ctrl-C (or a polite request to end); every long loop of the library asks for it through the
+/// observer. The second one ends the program at once, for those who cannot wait for the loop.
+static INTERRUPT: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| {
+    let raised = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // Actions run in the order of their registration, so the first signal finds the flag still lowered. Where a
+        // signal cannot be caught, it keeps its usual meaning: the program ends.
+        let _ = flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&raised));
+        let _ = flag::register(signal, Arc::clone(&raised));
+    }
+    raised
+});
 
 /// Shows events on stderr.
 pub(crate) struct Progress {
@@ -19,8 +32,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// An observer that also listens for Ctrl-C.
     pub(crate) fn new(quiet: bool) -> Self {
-        // A second Ctrl-C must not be needed, but a second handler is refused: the first one stays.
-        let _ = ctrlc::set_handler(|| INTERRUPT.raise());
+        LazyLock::force(&INTERRUPT);
         Self { quiet, bar: Mutex::new(None) }
     }
 
@@ -70,7 +82,7 @@ impl Observer for Progress {
     }
 
     fn interrupted(&self) -> bool {
-        INTERRUPT.is_raised()
+        INTERRUPT.load(Ordering::Relaxed)
     }
 }
 
