@@ -13,6 +13,7 @@ pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
     if !(valid > 0.0 && valid < 0.9) {
         return Err(data::wrong("valid", &valid.to_string(), "a share above 0 and below 0.9").into());
     }
+    data::check_out(&args.out, &[&args.data.data])?;
     let progress = Progress::new(common.quiet);
     let options = FitOptions {
         params: data::params(&args.estimator)?,

@@ -10,6 +10,7 @@ use super::ReadOptions;
 use super::builder::{BadCell, Builder, Finished};
 use super::cell::{Cell, classify, trim};
 use super::header::{Header, check_fields};
+use super::position::{ByteCount, Position};
 use super::source::{Format, Input, Opened, damaged_gzip};
 use crate::table::{Kind, Source, Table, TableColumn, file_error};
 
@@ -61,6 +62,7 @@ pub(crate) fn read(input: &Input, format: Format, options: &ReadOptions) -> Resu
 pub(crate) struct CsvStream {
     path: std::path::PathBuf,
     gzip: bool,
+    count: Option<ByteCount>,
     reader: csv::Reader<Guard>,
     record: ByteRecord,
     header: Header,
@@ -81,7 +83,7 @@ impl CsvStream {
     /// Opens the text and reads its header.
     pub(crate) fn open(input: &Input, format: Format, options: &ReadOptions) -> Result<Self> {
         let path = input.path();
-        let Opened { mut text, gzip } = input.open_text()?;
+        let Opened { mut text, gzip, count } = input.open_text()?;
         let mut head = vec![0_u8; BUFFER];
         let mut filled = 0;
         while filled < head.len() {
@@ -101,6 +103,7 @@ impl CsvStream {
         let mut stream = Self {
             path: path.to_owned(),
             gzip,
+            count,
             reader,
             record: ByteRecord::new(),
             header: Header::default(),
@@ -132,12 +135,25 @@ impl CsvStream {
         };
         stream.header.notes.extend(note);
         check_fields(path, options, &stream.header.names, &BTreeMap::new())?;
-        let kind_of = |name: &str| options.fields.iter().find(|f| f.name == name).map(|f| f.kind);
+        let kind_of = |name: &str| options.declared(name);
         stream.wanted = (stream.header.names.iter().enumerate())
             .map(|(j, name)| (j, kind_of(name)))
             .filter(|(_, kind)| kind.is_some() || !options.only_fields)
             .collect();
         Ok(stream)
+    }
+
+    /// How far it is through its file.
+    pub(crate) fn position(&self) -> Position {
+        let rows = Position::Rows { done: self.rows as u64, total: None };
+        self.count.as_ref().map_or(rows, ByteCount::position)
+    }
+
+    /// Names of the columns that are not read.
+    pub(crate) fn left_out(&self) -> Vec<String> {
+        let read: Vec<usize> = self.wanted.iter().map(|&(j, _)| j).collect();
+        let left = self.header.names.iter().enumerate().filter(|(j, _)| read.binary_search(j).is_err());
+        left.map(|(_, name)| name.clone()).collect()
     }
 
     /// Names of the columns that are read.

@@ -88,7 +88,9 @@ pub(crate) fn check_fields(
             return Err(file_error(path, Some(name), None, reason.clone()));
         }
         if !all.contains(name) {
-            let near = nearest(name, all.iter().map(String::as_str));
+            // A column that is needed under its own name was not renamed.
+            let free = all.iter().filter(|other| !options.fields.iter().any(|f| f.name == **other));
+            let near = nearest(name, free.map(String::as_str));
             let hint = near.map_or_else(String::new, |near| format!("; the nearest name is `{near}`"));
             return Err(file_error(path, Some(name), None, format!("is needed, but is not in the file{hint}")));
         }

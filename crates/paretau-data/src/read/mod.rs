@@ -12,6 +12,7 @@ mod news;
 mod npy;
 mod npz;
 mod parquet;
+mod position;
 mod source;
 mod svm;
 mod zip;
@@ -21,9 +22,11 @@ use std::path::Path;
 use paretau_core::Result;
 
 pub use batches::BatchReader;
+pub use position::Position;
 pub use source::Format;
 
-use crate::table::{Field, Table};
+use crate::table::{Field, Kind, Table};
+pub(crate) use cell::{Cell, classify};
 use source::Input;
 
 /// How to read a file. The default reads everything and finds out kinds by itself.
@@ -38,13 +41,15 @@ pub struct ReadOptions {
     /// Columns whose kind is known, e.g. identifiers as text (`007` stays `007`) or a model's inputs.
     /// A cell that does not fit its declared kind is an error.
     pub fields: Vec<Field>,
-    /// Read the columns in `fields` and no others.
+    /// Columns whose kind is known, but which the file need not have.
+    pub optional: Vec<Field>,
+    /// Read the columns in `fields` (all of which must be there) and `optional` and no others.
     pub only_fields: bool,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { format: None, header: true, delimiter: None, fields: vec![], only_fields: false }
+        Self { format: None, header: true, delimiter: None, fields: vec![], optional: vec![], only_fields: false }
     }
 }
 
@@ -54,6 +59,11 @@ impl ReadOptions {
     pub fn with_field(mut self, field: Field) -> Self {
         self.fields.push(field);
         self
+    }
+
+    /// The kind that was told for a column.
+    fn declared(&self, name: &str) -> Option<Kind> {
+        self.fields.iter().chain(&self.optional).find(|field| field.name == name).map(|field| field.kind)
     }
 }
 

@@ -35,7 +35,10 @@ pub(crate) struct ParquetStream {
     path: std::path::PathBuf,
     reader: ParquetRecordBatchReader,
     pub(crate) plan: Plan,
+    /// Rows to make room for.
     pub(crate) n_rows: usize,
+    /// Rows that the file says it has.
+    pub(crate) rows_told: usize,
 }
 
 impl ParquetStream {
@@ -46,13 +49,13 @@ impl ParquetStream {
         shielded(path, || {
             let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| damaged(path, &e))?;
             let plan = Plan::new(path, builder.schema(), options)?;
-            let n_rows = usize::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0);
+            let rows_told = usize::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0);
             // A damaged count must not reserve the memory of the world.
-            let n_rows = n_rows.min(1 << 26);
+            let n_rows = rows_told.min(1 << 26);
             let mask = ProjectionMask::roots(builder.parquet_schema(), plan.places());
             let reader =
                 builder.with_projection(mask).with_batch_size(batch_rows).build().map_err(|e| damaged(path, &e))?;
-            Ok(Self { path: path.to_owned(), reader, plan, n_rows })
+            Ok(Self { path: path.to_owned(), reader, plan, n_rows, rows_told })
         })
     }
 
