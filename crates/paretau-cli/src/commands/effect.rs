@@ -31,7 +31,6 @@ pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
     let id = args.id.clone().or_else(|| model.about().roles.id.clone());
     let batch_rows = (BATCH_CELLS / model.encoder().columns().len().max(1)).clamp(256, BatchReader::BATCH_ROWS);
     let mut reader = BatchReader::open(&args.data, &needed(&model, args, id.as_deref()), batch_rows)?;
-    say_left_out(&reader.left_out(), &model, &progress);
     let mut writer: Option<Out> = None;
     let mut report = None;
     let (mut n_rows, mut total) = (0, 0.0);
@@ -61,6 +60,7 @@ pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
     for note in report.iter().flat_map(TransformReport::notes) {
         progress.say(&note);
     }
+    say_left_out(&reader.left_out(), &model, &progress);
     drop(progress);
     if args.out.as_os_str() == "-" {
         return Ok(());
