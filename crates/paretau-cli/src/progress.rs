@@ -68,6 +68,13 @@ impl Progress {
         }
     }
 
+    /// Takes the bar away.
+    pub(crate) fn clear(&self) {
+        if let Some(bar) = self.bar.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            bar.finish_and_clear();
+        }
+    }
+
     fn start(&self, name: &str, total: Option<u64>) {
         self.show(name, total, if total.is_some() { COUNTED } else { "{msg} {spinner} {elapsed}" });
     }
@@ -110,8 +117,6 @@ impl Observer for Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some(bar) = self.bar.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            bar.finish_and_clear();
-        }
+        self.clear();
     }
 }

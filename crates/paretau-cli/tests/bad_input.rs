@@ -250,7 +250,7 @@ fn columns_that_do_not_fit_their_roles() {
     check_all(&[
         fitted("twice the treatment", "bad.csv", "t,t,y,x\n0,1,1,1\n1,0,2,2\n", &["column `t`", "more than once"]),
         fit_with("near column", "bad.csv", near, "--treatment traeted", 3, &["`traeted`", "did you mean `treated`"]),
-        fit_with("far column", "bad.csv", near, "--treatment zebra", 3, &["`zebra`", "known: treated, y, x"]),
+        fit_with("far column", "bad.csv", near, "--treatment zebra", 3, &["`zebra`", "its columns are treated, y, x"]),
         fit_with("near outcome", "", "", "--outcome yy", 3, &["column `yy`", "did you mean `y`"]),
         fit_with("no treatment", "", "", "", 2, &[])
             .with_args("fit people.csv --outcome y --out never.paretau", &["--treatment", "column"]),

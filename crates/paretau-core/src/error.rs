@@ -36,7 +36,7 @@ pub enum Error {
         known: Vec<String>,
     },
     /// A parameter's value has the wrong type or lies outside its range.
-    #[error("parameter `{name}` of `{owner}` must be {expected}, not `{value}`")]
+    #[error("{} must be {expected}, not `{value}`", parameter(owner, name))]
     BadParameter {
         /// The estimator or learner it belongs to.
         owner: String,
@@ -173,6 +173,11 @@ fn did_you_mean(suggestion: Option<&str>, known: &[String]) -> String {
         None if known.len() > 20 => format!("; known: {} and {} more", known[..20].join(", "), known.len() - 20),
         None => format!("; known: {}", known.join(", ")),
     }
+}
+
+/// A parameter of something; a flag of the command line speaks for itself.
+fn parameter(owner: &str, name: &str) -> String {
+    if name.starts_with("--") { name.to_owned() } else { format!("parameter `{name}` of `{owner}`") }
 }
 
 /// What to do about the commonest refusals of the system.

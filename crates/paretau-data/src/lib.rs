@@ -16,7 +16,7 @@ mod table;
 mod write;
 
 pub use encoder::{Encoder, EncoderPolicy, TransformReport};
-pub use read::{BatchReader, Format, Position, ReadOptions, read};
+pub use read::{BatchReader, Format, Position, ReadOptions, Watch, read, read_watched};
 pub use roles::{Assigned, RoleSpec, arms_of, assign, parse_list};
 pub use simulate::{SIMULATORS, Simulated, Simulator, simulator};
 pub use table::{ColumnData, Field, Kind, Source, SparseBlock, Table, TableColumn, Text};

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use anyhow::Result;
-use paretau::data::{Field, Kind, ReadOptions, RoleSpec, Table, read};
+use paretau::data::{Field, Kind, ReadOptions, RoleSpec, Table, read_watched};
 use paretau::{Error, Params};
 
 use crate::args::{DataArgs, EstimatorArgs, RoleArgs};
+use crate::progress::Progress;
 
 /// How the arguments say to read the file. Identifiers are read as text, so that `007` stays `007`.
 pub(crate) fn read_options(no_header: bool, id: Option<&str>) -> ReadOptions {
@@ -17,9 +18,15 @@ pub(crate) fn read_options(no_header: bool, id: Option<&str>) -> ReadOptions {
     }
 }
 
-/// Reads the whole file.
-pub(crate) fn table(args: &DataArgs) -> Result<Table> {
-    Ok(read(&args.data, &read_options(args.roles.no_header, args.roles.id.as_deref()))?)
+/// Reads the whole file, showing how far it is; Ctrl-C stops it.
+pub(crate) fn table(args: &DataArgs, progress: &Progress) -> Result<Table> {
+    let options = read_options(args.roles.no_header, args.roles.id.as_deref());
+    let table = read_watched(&args.data, &options, &mut |position| {
+        progress.reading("reading", position);
+        progress.check_interrupt()
+    })?;
+    progress.clear();
+    Ok(table)
 }
 
 /// The roles that the arguments give; those not given are taken from `known`, a model's.

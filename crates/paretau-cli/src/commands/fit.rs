@@ -25,7 +25,7 @@ pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
     // A wrong name should not have to wait for the data to be read.
     paretau::find(options.estimator)?.resolved(&options.params)?;
     let roles = data::roles(&args.data.roles, None)?;
-    let model = paretau::fit(data::table(&args.data)?, &roles, &options)?;
+    let model = paretau::fit(data::table(&args.data, &progress)?, &roles, &options)?;
     model.save(&args.out)?;
     drop(progress);
     if common.json {

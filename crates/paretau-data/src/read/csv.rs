@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use csv::{ByteRecord, ErrorKind};
 use paretau_core::{Error, Result};
 
-use super::ReadOptions;
+use super::{ReadOptions, Watch};
 use super::builder::{BadCell, Builder, Finished};
 use super::cell::{Cell, classify, trim};
 use super::header::{Header, check_fields};
@@ -17,12 +17,16 @@ use crate::table::{Kind, Source, Table, TableColumn, file_error};
 /// A record longer than this is an unclosed quote or not a table; it also bounds the memory that one can take.
 const MAX_RECORD: usize = 64 << 20;
 const BUFFER: usize = 1 << 17;
+/// Rows after which it is told how far the reading is.
+const WATCHED_ROWS: usize = 1 << 14;
 
 /// Reads a whole table; kinds follow from all cells of a column, whatever their order.
-pub(crate) fn read(input: &Input, format: Format, options: &ReadOptions) -> Result<Table> {
+pub(crate) fn read(input: &Input, format: Format, options: &ReadOptions, watch: &mut Watch<'_>) -> Result<Table> {
     let mut stream = CsvStream::open(input, format, options)?;
     let mut builders = stream.builders(|kind| kind);
-    while stream.fill(&mut builders, usize::MAX)? > 0 {}
+    while stream.fill(&mut builders, WATCHED_ROWS)? > 0 {
+        watch(stream.position())?;
+    }
     if stream.rows == 0 {
         return Err(file_error(input.path(), None, None, "has a header but no rows of data"));
     }
@@ -42,7 +46,9 @@ pub(crate) fn read(input: &Input, format: Format, options: &ReadOptions) -> Resu
         let mut again = CsvStream::open(input, format, options)?;
         again.keep(|j| columns[j].is_none());
         let mut builders = again.builders(|_| Some(Kind::Text));
-        while again.fill(&mut builders, usize::MAX)? > 0 {}
+        while again.fill(&mut builders, WATCHED_ROWS)? > 0 {
+            watch(again.position())?;
+        }
         if again.rows != stream.rows {
             return Err(file_error(input.path(), None, None, "changed while it was read; read it again"));
         }
@@ -116,7 +122,7 @@ impl CsvStream {
             last_line: 0,
         };
         if !stream.next_record()? {
-            return Err(file_error(path, None, None, "is empty"));
+            return Err(file_error(path, None, None, "is empty; name the file that holds the data"));
         }
         stream.header = if options.header {
             let header = Header::from_cells(path, stream.record.iter())?;

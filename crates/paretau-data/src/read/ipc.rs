@@ -8,7 +8,7 @@ use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use paretau_core::Result;
 
-use super::ReadOptions;
+use super::{ReadOptions, Watch};
 use super::arrow::Plan;
 use super::parquet::{damaged, shielded};
 use super::position::{ByteCount, Counted, Position};
@@ -16,13 +16,14 @@ use super::source::{check_magic, open};
 use crate::table::{Table, file_error};
 
 /// Reads a whole file.
-pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
+pub(crate) fn read(path: &Path, options: &ReadOptions, watch: &mut Watch<'_>) -> Result<Table> {
     let mut stream = IpcStream::open(path, options)?;
     let mut growing = stream.plan.start(0);
     let mut rows = 0;
     while let Some(batch) = stream.next_batch()? {
         stream.plan.add(&mut growing, &batch, rows)?;
         rows += batch.num_rows();
+        watch(stream.position(rows))?;
     }
     if rows == 0 {
         return Err(file_error(path, None, None, "has columns but no rows of data"));

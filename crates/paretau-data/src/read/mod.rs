@@ -67,6 +67,9 @@ impl ReadOptions {
     }
 }
 
+/// Hears how far a reader is; its error stops the reading.
+pub type Watch<'a> = dyn FnMut(Position) -> Result<()> + 'a;
+
 /// Reads a whole file into a table; `-` is CSV on standard input.
 ///
 /// ```no_run
@@ -75,11 +78,16 @@ impl ReadOptions {
 /// # Ok::<(), paretau_core::Error>(())
 /// ```
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
+    read_watched(path, options, &mut |_| Ok(()))
+}
+
+/// The same, telling now and then how far it is; an error of `watch` stops the reading.
+pub fn read_watched(path: &Path, options: &ReadOptions, watch: &mut Watch<'_>) -> Result<Table> {
     let format = options.format.map_or_else(|| Format::from_path(path), Ok)?;
     match format {
-        Format::Csv | Format::Tsv => csv::read(&Input::new(path, false)?, format, options),
-        Format::Parquet => parquet::read(path, options),
-        Format::Arrow => ipc::read(path, options),
+        Format::Csv | Format::Tsv => csv::read(&Input::new(path, false)?, format, options, watch),
+        Format::Parquet => parquet::read(path, options, watch),
+        Format::Arrow => ipc::read(path, options, watch),
         Format::Npz => npz::read(path),
         Format::Svm => svm::read(path),
         Format::News => news::read(path),

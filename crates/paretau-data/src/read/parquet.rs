@@ -8,21 +8,23 @@ use paretau_core::{Error, Result};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
-use super::ReadOptions;
+use super::{ReadOptions, Watch};
 use super::arrow::Plan;
+use super::position::Position;
 use super::source::{check_magic, open};
 use crate::table::{Table, file_error};
 
 const BATCH: usize = 1 << 14;
 
 /// Reads a whole file.
-pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
+pub(crate) fn read(path: &Path, options: &ReadOptions, watch: &mut Watch<'_>) -> Result<Table> {
     let mut stream = ParquetStream::open(path, options, BATCH)?;
     let mut growing = stream.plan.start(stream.n_rows);
     let mut rows = 0;
     while let Some(batch) = stream.next_batch()? {
         stream.plan.add(&mut growing, &batch, rows)?;
         rows += batch.num_rows();
+        watch(Position::Rows { done: rows as u64, total: Some(stream.rows_told as u64) })?;
     }
     if rows == 0 {
         return Err(file_error(path, None, None, "has columns but no rows of data"));

@@ -185,7 +185,7 @@ pub(crate) fn check_magic(path: &Path, magic: &[u8], what: &str) -> Result<()> {
         return Ok(());
     }
     let message = if head.is_empty() {
-        "is empty".to_owned()
+        "is empty; name the file that holds the data".to_owned()
     } else {
         format!("does not start like {what}; is the ending right, or was the file cut short?")
     };
