@@ -100,8 +100,9 @@ fn for_people(fits: &[Fitted], args: &DemoArgs) -> String {
     let first = fits.first().map_or(String::new(), |fit| in_words(&fit.model));
     let out = args.out.display();
     format!(
-        "{ROWS} people, 15 features; who is treated depends on ten of them, the effect on ten others.\n\
-         Errors on a quarter of the people that no estimator saw; pehe_rel 1 is as good as giving everyone the mean effect.\n\n\
+        "{ROWS} people with 15 features: five steer only who is treated, five only the outcome, five both (confounders).\n\
+         The table shows errors on a quarter of the people, whom no estimator saw; pehe_rel is the error of a person's\n\
+         effect, where 1 is as good as giving everyone the mean effect, and ate_error the error of the mean effect.\n\n\
          {table}\n\n{first}\n\n\
          In {out}: data.csv, model.paretau, effects.csv. Next:\n  \
          paretau describe {}\n  paretau effect {out}/model.paretau {out}/data.csv --out -",
