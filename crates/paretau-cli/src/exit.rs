@@ -1,17 +1,16 @@
 //! From an error to the lines a person reads and the code a script sees.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind as Grammar;
 use paretau::{Error, ErrorKind};
 
-/// Prints an error to stderr (as JSON too, when JSON was asked for) and gives the exit code.
+/// Prints an error to stderr (as JSON on stdout too, when JSON was asked for) and gives the exit code.
 pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
     let kind = error.chain().find_map(|cause| cause.downcast_ref::<Error>()).map(Error::kind);
-    let broken_pipe = error
-        .chain()
-        .find_map(|cause| cause.downcast_ref::<std::io::Error>())
-        .is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe);
-    if broken_pipe {
+    let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
+    if io.is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe) {
         // The reader of our output (`head`, say) has had enough; that is not a failure.
         return ExitCode::SUCCESS;
     }
@@ -19,11 +18,52 @@ pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
         Some(ErrorKind::Usage) => 2,
         Some(ErrorKind::Data) => 3,
         Some(ErrorKind::Interrupted) => 130,
-        Some(ErrorKind::Failed) | None => 1,
+        Some(ErrorKind::Failed) => 1,
+        // Our own output could not be written: a full disk, say.
+        None if io.is_some() => 3,
+        None => 1,
     };
-    if json {
-        println!("{}", serde_json::json!({ "error": format!("{error:#}"), "exit_code": code }));
+    say(&in_one_line(error), json, code)
+}
+
+/// Prints what is wrong with the arguments in two lines, or the help or version that was asked for.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    let asked = [Grammar::DisplayHelp, Grammar::DisplayVersion, Grammar::DisplayHelpOnMissingArgumentOrSubcommand];
+    if asked.contains(&error.kind()) {
+        let _ = error.print();
+        return ExitCode::from(error.exit_code().clamp(0, 255) as u8);
     }
-    eprintln!("paretau: {error:#}");
+    let text = error.render().to_string();
+    let paragraphs = text.split("\n\n").map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
+    let (mut what, mut how) = (String::new(), String::new());
+    for part in paragraphs {
+        match part.strip_prefix("error: ") {
+            Some(first) => what = first.to_owned(),
+            None if part.starts_with("tip: ") => what += &format!("; {}", &part[5..]),
+            None if part.starts_with("Usage: ") => how = part,
+            None => {}
+        }
+    }
+    let how = if how.is_empty() { "Try --help.".to_owned() } else { format!("{how} (more with --help)") };
+    // The arguments did not parse, so that --json has to be looked for among them.
+    say(&format!("{what}\n{how}"), std::env::args_os().any(|arg| arg == "--json"), 2)
+}
+
+fn say(message: &str, json: bool, code: u8) -> ExitCode {
+    if json {
+        let _ = writeln!(std::io::stdout(), "{}", serde_json::json!({ "error": message, "exit_code": code }));
+    }
+    let _ = writeln!(std::io::stderr(), "paretau: {message}");
     ExitCode::from(code)
+}
+
+/// The error and its causes; a cause that its effect already tells is not told again.
+fn in_one_line(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text += &format!(": {cause}");
+        }
+    }
+    text
 }

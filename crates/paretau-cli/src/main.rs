@@ -12,7 +12,10 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    let cli = args::Cli::parse();
+    let cli = match args::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return exit::usage(&error),
+    };
     match commands::run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => exit::report(&error, cli.common.json),

@@ -1,23 +1,65 @@
 //! Results on stdout: a JSON document, or lines and tables for people.
 
-use std::io::Write as _;
+use std::io::{BufWriter, Write as _};
 
 use anyhow::Result;
+use paretau::data::{ColumnData, Table};
 use serde_json::Value;
 
 /// Prints one JSON document.
 pub(crate) fn json(value: &Value) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    serde_json::to_writer_pretty(&mut out, value)?;
-    writeln!(out)?;
-    Ok(())
+    text(&serde_json::to_string_pretty(value)?)
 }
 
 /// Prints lines.
 pub(crate) fn text(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", text.trim_end())?;
+    out.flush()?;
     Ok(())
+}
+
+/// A JSON document on stdout that holds the rows of a table, written batch by batch.
+pub(crate) struct JsonRows {
+    out: BufWriter<std::io::Stdout>,
+    empty: bool,
+}
+
+impl JsonRows {
+    /// Starts the document; the rows are the objects of the array `key`.
+    pub(crate) fn start(key: &str) -> Result<Self> {
+        let mut out = BufWriter::new(std::io::stdout());
+        write!(out, "{{{}:[", Value::from(key))?;
+        Ok(Self { out, empty: true })
+    }
+
+    /// Adds rows. Missing cells are null.
+    pub(crate) fn batch(&mut self, rows: &Table) -> Result<()> {
+        for i in 0..rows.n_rows() {
+            let cells = rows.columns().iter().map(|column| {
+                let value = match &column.data {
+                    ColumnData::Number(values) if !column.is_date => Value::from(values[i]),
+                    _ => Value::from(column.cell(i)),
+                };
+                (column.name.clone(), value)
+            });
+            let row = Value::Object(cells.collect());
+            write!(self.out, "{}{row}", if self.empty { "\n" } else { ",\n" })?;
+            self.empty = false;
+        }
+        Ok(())
+    }
+
+    /// Ends the array and adds what else there is to say.
+    pub(crate) fn finish(mut self, more: &[(&str, Value)]) -> Result<()> {
+        write!(self.out, "\n]")?;
+        for (key, value) in more {
+            write!(self.out, ",{}:{value}", Value::from(*key))?;
+        }
+        writeln!(self.out, "}}")?;
+        self.out.flush()?;
+        Ok(())
+    }
 }
 
 /// A table with aligned columns; numbers to the right.

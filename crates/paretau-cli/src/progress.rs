@@ -1,11 +1,13 @@
 //! What a person sees while waiting: a bar on a terminal, plain lines otherwise, nothing with `--quiet`.
 
-use std::io::IsTerminal as _;
+use std::collections::HashSet;
+use std::io::{IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use paretau::data::Position;
 use paretau::{Event, Observer};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -23,38 +25,77 @@ static INTERRUPT: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| {
     raised
 });
 
+/// The bar of a stage whose steps are counted.
+const COUNTED: &str = "{msg} {bar:24} {pos}/{len} ({per_sec}, {eta} left)";
+
 /// Shows events on stderr.
 pub(crate) struct Progress {
     quiet: bool,
     bar: Mutex<Option<ProgressBar>>,
+    /// What was said already: fitting six estimators to one table notes the same things six times.
+    said: Mutex<HashSet<String>>,
 }
 
 impl Progress {
     /// An observer that also listens for Ctrl-C.
     pub(crate) fn new(quiet: bool) -> Self {
         LazyLock::force(&INTERRUPT);
-        Self { quiet, bar: Mutex::new(None) }
+        Self { quiet, bar: Mutex::new(None), said: Mutex::new(HashSet::new()) }
     }
 
-    /// Says one line, beside the bar if there is one.
+    /// Says one line, once, beside the bar if there is one.
     pub(crate) fn say(&self, message: &str) {
-        if self.quiet {
+        if self.quiet || !self.said.lock().unwrap_or_else(PoisonError::into_inner).insert(message.to_owned()) {
             return;
         }
+        // Whoever listened to stderr may have gone; that is no reason to stop.
+        let line = || {
+            let _ = writeln!(std::io::stderr(), "{message}");
+        };
         match &*self.bar.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(bar) => bar.suspend(|| eprintln!("{message}")),
-            None => eprintln!("{message}"),
+            Some(bar) => bar.suspend(line),
+            None => line(),
+        }
+    }
+
+    /// An error if Ctrl-C was pressed.
+    pub(crate) fn check_interrupt(&self) -> paretau::Result<()> {
+        if self.interrupted() { Err(paretau::Error::Interrupted) } else { Ok(()) }
+    }
+
+    /// Shows how far the reading of a file is.
+    pub(crate) fn reading(&self, name: &str, position: Position) {
+        let (done, total, template) = match position {
+            Position::Bytes { done, total } => {
+                (done, Some(total), "{msg} {bar:24} {bytes}/{total_bytes} ({bytes_per_sec}, {eta} left)")
+            }
+            Position::Rows { done, total: Some(total) } => (done, Some(total), COUNTED),
+            Position::Rows { done, total: None } => (done, None, "{msg} {spinner} {pos} ({per_sec}, {elapsed})"),
+        };
+        if self.bar.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
+            self.show(name, total, template);
+        }
+        if let Some(bar) = &*self.bar.lock().unwrap_or_else(PoisonError::into_inner) {
+            bar.set_position(done);
+        }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn clear(&self) {
+        if let Some(bar) = self.bar.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            bar.finish_and_clear();
         }
     }
 
     fn start(&self, name: &str, total: Option<u64>) {
+        self.show(name, total, if total.is_some() { COUNTED } else { "{msg} {spinner} {elapsed}" });
+    }
+
+    fn show(&self, name: &str, total: Option<u64>, template: &str) {
         if self.quiet || !std::io::stderr().is_terminal() {
             return;
         }
-        let (bar, template) = match total {
-            Some(total) => (ProgressBar::new(total), "{msg} {bar:24} {pos}/{len} ({per_sec}, {eta} left)"),
-            None => (ProgressBar::new_spinner(), "{msg} {spinner} {elapsed}"),
-        };
+        let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
@@ -88,8 +129,6 @@ impl Observer for Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some(bar) = self.bar.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            bar.finish_and_clear();
-        }
+        self.clear();
     }
 }

@@ -36,7 +36,7 @@ pub enum Error {
         known: Vec<String>,
     },
     /// A parameter's value has the wrong type or lies outside its range.
-    #[error("parameter `{name}` of `{owner}` must be {expected}, not `{value}`")]
+    #[error("{} must be {expected}, not `{value}`", parameter(owner, name))]
     BadParameter {
         /// The estimator or learner it belongs to.
         owner: String,
@@ -116,7 +116,7 @@ pub enum Error {
         message: String,
     },
     /// The operating system refused a read or a write.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}{}", path.display(), io_remedy(source))]
     Io {
         /// The file.
         path: PathBuf,
@@ -172,6 +172,25 @@ fn did_you_mean(suggestion: Option<&str>, known: &[String]) -> String {
         // A wide table has thousands of columns; the first few show the style of its names.
         None if known.len() > 20 => format!("; known: {} and {} more", known[..20].join(", "), known.len() - 20),
         None => format!("; known: {}", known.join(", ")),
+    }
+}
+
+/// A parameter of something; a flag of the command line speaks for itself.
+fn parameter(owner: &str, name: &str) -> String {
+    if name.starts_with("--") { name.to_owned() } else { format!("parameter `{name}` of `{owner}`") }
+}
+
+/// What to do about the commonest refusals of the system.
+fn io_remedy(source: &std::io::Error) -> &'static str {
+    use std::io::ErrorKind as E;
+    match source.kind() {
+        E::NotFound => "; check the path",
+        E::PermissionDenied => "; ask for the right to use it, or name another path",
+        E::StorageFull | E::QuotaExceeded => "; make room, or write somewhere else",
+        E::NotADirectory => "; a part of the path is a file, check it",
+        E::IsADirectory => "; it is a folder, name a file in it",
+        E::ReadOnlyFilesystem => "; write somewhere else",
+        _ => "",
     }
 }
 

@@ -335,8 +335,24 @@ impl Table {
         if let Some(reason) = self.unread.get(name) {
             return Err(self.error(Some(name), None, reason.clone()));
         }
-        self.column(name)
-            .ok_or_else(|| Error::unknown_name("column", name, self.columns.iter().map(|c| c.name.as_str())))
+        self.column(name).ok_or_else(|| self.no_column(name, self.columns.iter().map(|c| c.name.as_str())))
+    }
+
+    /// The error for a column that is not among the `known` ones, with the nearest of them.
+    pub(crate) fn no_column<'a>(&self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
+        let known: Vec<&str> = known.into_iter().collect();
+        if self.source.path.is_none() {
+            return Error::unknown_name("column", name, known);
+        }
+        let hint = match paretau_core::nearest(name, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            // A wide table has thousands of columns; the first few show the style of its names.
+            None if known.len() > 20 => {
+                format!("its columns are {} and {} more", known[..20].join(", "), known.len() - 20)
+            }
+            None => format!("its columns are {}", known.join(", ")),
+        };
+        self.error(Some(name), None, format!("there is no such column; {hint}"))
     }
 
     /// Names and kinds of the columns.

@@ -148,12 +148,12 @@ fn roles_that_do_not_fit() {
     let good = "t,y,x,g\n0,1,3,a\n1,2,4,a\n0,3,5,b\n1,4,7,b\n";
     let few = |values: [&str; 3]| format!("t,y,x\n{},1,1\n{},2,2\n{},3,5\n", values[0], values[1], values[2]);
     let cases: Vec<RoleCase<'_>> = vec![
-        ("unknown treatment", good.into(), RoleSpec::new("treat", "y"), None, None, vec!["`treat`", "column"]),
+        ("unknown treatment", good.into(), RoleSpec::new("treat", "y"), Some("treat"), None, vec!["columns are t, y"]),
         (
             "near name",
             good.replace("t,y", "treated,y"),
             RoleSpec::new("traeted", "y"),
-            None,
+            Some("traeted"),
             None,
             vec!["did you mean `treated`"],
         ),
@@ -163,7 +163,7 @@ fn roles_that_do_not_fit() {
             "unknown feature",
             good.into(),
             RoleSpec { features: Some(vec!["xx".into()]), ..spec() },
-            None,
+            Some("xx"),
             None,
             vec!["did you mean `x`"],
         ),
@@ -171,7 +171,7 @@ fn roles_that_do_not_fit() {
             "unmatched pattern",
             good.into(),
             RoleSpec { features: Some(vec!["z_*".into()]), ..spec() },
-            None,
+            Some("z_*"),
             None,
             vec!["`z_*`"],
         ),
@@ -191,7 +191,14 @@ fn roles_that_do_not_fit() {
             None,
             vec!["--features"],
         ),
-        ("unknown ignored", good.into(), RoleSpec { ignore: vec!["nix".into()], ..spec() }, None, None, vec!["`nix`"]),
+        (
+            "unknown ignored",
+            good.into(),
+            RoleSpec { ignore: vec!["nix".into()], ..spec() },
+            Some("nix"),
+            None,
+            vec!["`nix`"],
+        ),
         ("one arm", few(["1", "1", "1"]), spec(), Some("t"), None, vec!["`1` in every row", "both arms"]),
         ("three arms", few(["a", "b", "c"]), spec(), Some("t"), None, vec!["`a` (1 rows)", "--treated-value"]),
         ("codes 1 and 2", few(["1", "2", "1"]), spec(), Some("t"), None, vec!["`1` (2 rows)", "--treated-value"]),

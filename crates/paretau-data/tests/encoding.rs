@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use paretau_core::{ColumnKind, Csr, Features, Handles};
-use paretau_data::{ColumnData, Encoder, EncoderPolicy, Kind, RoleSpec, SparseBlock, Table, TableColumn, Text, assign};
+use paretau_data::{
+    ColumnData, Encoder, EncoderPolicy, Kind, RoleSpec, SparseBlock, Table, TableColumn, Text, arms_of, assign,
+};
 
 fn number(name: &str, values: &[f64]) -> TableColumn {
     TableColumn::number(name, values.to_vec())
@@ -247,6 +249,28 @@ fn treatments_have_many_spellings() {
         };
         assert_eq!(assign(table.unwrap(), &spec).unwrap().t, want, "{cells:?}");
     }
+}
+
+#[test]
+fn arms_of_new_rows_are_found_however_they_are_spelled() {
+    let numbered = ["0".to_owned(), "1".to_owned()];
+    let cells = text("t", &["1", "1.0", "TRUE", "0", "0.00", "false", "", "2", "yes"]);
+    let want = [Some(1), Some(1), Some(1), Some(0), Some(0), Some(0), None, None, None];
+    assert_eq!(arms_of(&cells, &numbered), want);
+    assert_eq!(arms_of(&number("t", &[1.0, 0.0, -0.0, 2.0, NAN]), &numbered), [Some(1), Some(0), Some(0), None, None]);
+    let named = ["placebo".to_owned(), "drug".to_owned()];
+    assert_eq!(arms_of(&text("t", &["drug", "placebo", "Drug", ""]), &named), [Some(1), Some(0), None, None]);
+    let by_day = ["2020-01-01".to_owned(), "2020-01-02".to_owned()];
+    assert_eq!(arms_of(&TableColumn::date("t", vec![18_263.0, 18_262.0, NAN]), &by_day), [Some(1), Some(0), None]);
+}
+
+#[test]
+fn dates_are_days_and_gaps_are_marked() {
+    let table = Table::new(vec![TableColumn::date("since", vec![10.0, 20.0, NAN, 40.0])]).unwrap();
+    let encoder = fit(&table, EncoderPolicy::default());
+    assert_eq!(names(&encoder), ["since", "since__missing"]);
+    assert_eq!(rows(&encoder.transform(&table).unwrap().0)[2], [20.0, 1.0]);
+    assert_eq!(encoder.fields()[0].kind, Kind::Date);
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::path::Path;
 use paretau_core::Seed;
 use paretau_data::simulate::{NewsConfig, news};
 use paretau_data::{
-    BatchReader, ColumnData, Field, Kind, ReadOptions, Table, TableColumn, TableWriter, Text, read, write_atomically,
-    write_table,
+    BatchReader, ColumnData, Field, Kind, Position, ReadOptions, Table, TableColumn, TableWriter, Text, read,
+    read_watched, write_atomically, write_table,
 };
 use proptest::prelude::*;
 
@@ -86,6 +86,55 @@ fn a_column_subset_is_read_in_any_order() {
         assert_eq!(part.columns().len(), 2, "{name}");
         assert_eq!(part.column("whole").unwrap().cell(7).as_deref(), Some("7"));
         assert_eq!(part.column("whole").unwrap().kind(), Kind::Text);
+    }
+}
+
+#[test]
+fn optional_columns_are_read_where_they_are_and_others_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = mixed(50);
+    for name in ["a.csv", "a.csv.gz", "a.parquet", "a.arrow"] {
+        let path = folder.path().join(name);
+        write_table(&path, &table).unwrap();
+        let options = ReadOptions {
+            fields: vec![Field::new("number", Kind::Number)],
+            optional: vec![Field::new("whole", Kind::Text), Field::new("absent", Kind::Text)],
+            only_fields: true,
+            ..ReadOptions::default()
+        };
+        let mut reader = BatchReader::open(&path, &options, 20).unwrap();
+        assert_eq!(reader.left_out(), ["day", "text"], "{name}");
+        let batch = reader.next().unwrap().unwrap();
+        let fields = [Field::new("number", Kind::Number), Field::new("whole", Kind::Text)];
+        assert_eq!(batch.fields(), fields, "{name}");
+        assert!(reader.by_ref().all(|batch| batch.is_ok()));
+        // At the end, all of the file has been read; rows where the format counts them.
+        match reader.position() {
+            Position::Rows { done, total } => assert_eq!((done, total), (50, Some(50)), "{name}"),
+            Position::Bytes { done, total } => {
+                assert_eq!(total, std::fs::metadata(&path).unwrap().len(), "{name}");
+                assert!(done > 0 && done <= total && (done == total || name == "a.arrow"), "{name}: {done} of {total}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_watcher_hears_of_progress_and_can_stop_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = mixed(40_000);
+    for name in ["a.csv", "a.parquet", "a.arrow"] {
+        let path = folder.path().join(name);
+        write_table(&path, &table).unwrap();
+        let mut heard = 0;
+        let whole = read_watched(&path, &ReadOptions::default(), &mut |_| {
+            heard += 1;
+            Ok(())
+        });
+        assert_eq!(whole.unwrap().n_rows(), 40_000);
+        assert!(heard >= 1, "{name}");
+        let stopped = read_watched(&path, &ReadOptions::default(), &mut |_| Err(paretau_core::Error::Interrupted));
+        assert!(matches!(stopped, Err(paretau_core::Error::Interrupted)), "{name}");
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use paretau_core::{Effects, Error, EstimatorEntry, FittedModel, Result, State};
-use paretau_data::{Encoder, Table, TableColumn, TransformReport};
+use paretau_data::{Encoder, Table, TransformReport, arms_of};
 use paretau_eval::score::normal_quantile;
 use serde::{Deserialize, Serialize};
 
@@ -88,7 +88,7 @@ impl Model {
             (None, Some(companion)) => companion,
             (None, None) => return Err(Error::bad_model("it has no propensity")),
         };
-        let t = table.column(&self.about.roles.treatment).map(|column| self.arms_of(column));
+        let t = table.column(&self.about.roles.treatment).map(|column| arms_of(column, &self.about.arms));
         let weights = t
             .as_ref()
             .map(|t| -> Result<RowWeights> {
@@ -97,17 +97,6 @@ impl Model {
             })
             .transpose()?;
         Ok(Predictions { effects, e, t, weights, report })
-    }
-
-    fn arms_of(&self, column: &TableColumn) -> Vec<Option<u8>> {
-        let [control, treated] = &self.about.arms;
-        (0..column.len())
-            .map(|i| match column.cell(i) {
-                Some(cell) if cell == *treated => Some(1),
-                Some(cell) if cell == *control => Some(0),
-                _ => None,
-            })
-            .collect()
     }
 
     /// Ends of the intervals that hold the true effect with probability `level`.

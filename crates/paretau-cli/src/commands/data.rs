@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
-use paretau::data::{Field, Kind, ReadOptions, RoleSpec, Table, read};
+use anyhow::Result;
+use paretau::data::{Field, Kind, ReadOptions, RoleSpec, Table, read_watched};
 use paretau::{Error, Params};
 
 use crate::args::{DataArgs, EstimatorArgs, RoleArgs};
+use crate::progress::Progress;
 
 /// How the arguments say to read the file. Identifiers are read as text, so that `007` stays `007`.
 pub(crate) fn read_options(no_header: bool, id: Option<&str>) -> ReadOptions {
@@ -17,9 +18,15 @@ pub(crate) fn read_options(no_header: bool, id: Option<&str>) -> ReadOptions {
     }
 }
 
-/// Reads the whole file.
-pub(crate) fn table(args: &DataArgs) -> Result<Table> {
-    Ok(read(&args.data, &read_options(args.roles.no_header, args.roles.id.as_deref()))?)
+/// Reads the whole file, showing how far it is; Ctrl-C stops it.
+pub(crate) fn table(args: &DataArgs, progress: &Progress) -> Result<Table> {
+    let options = read_options(args.roles.no_header, args.roles.id.as_deref());
+    let table = read_watched(&args.data, &options, &mut |position| {
+        progress.reading("reading", position);
+        progress.check_interrupt()
+    })?;
+    progress.clear();
+    Ok(table)
 }
 
 /// The roles that the arguments give; those not given are taken from `known`, a model's.
@@ -77,11 +84,39 @@ fn config_file(path: &Path) -> Result<Params> {
     let table: toml::Table = text.parse().map_err(|e: toml::de::Error| Error::File {
         path: path.to_path_buf(),
         column: None,
-        row: e.span().map(|span| 1 + text[..span.start].matches('\n').count() as u64),
-        message: format!("is not valid TOML: {}", e.message()),
+        row: None,
+        message: {
+            let line = e.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
+            // The parser's message may go over several lines; an error is one.
+            format!("(line {line}) is not valid TOML: {}", e.message().lines().collect::<Vec<_>>().join(", "))
+        },
     })?;
-    let json = serde_json::to_value(table).with_context(|| path.display().to_string())?;
-    Ok(serde_json::from_value(json)?)
+    let params = serde_json::to_value(table).and_then(serde_json::from_value);
+    params.map_err(|e| {
+        let message = format!("is not a list of parameters (`name = value` lines): {e}");
+        Error::File { path: path.to_path_buf(), column: None, row: None, message }.into()
+    })
+}
+
+/// Refuses an output that is one of the inputs or that cannot be written, before any work is done for it.
+pub(crate) fn check_out(out: &Path, inputs: &[&Path]) -> Result<()> {
+    if out.as_os_str() == "-" {
+        return Ok(());
+    }
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    if let Some(place) = real(out)
+        && inputs.iter().any(|input| real(input).as_ref() == Some(&place))
+    {
+        return Err(wrong("out", &out.display().to_string(), "another file than those that are read").into());
+    }
+    let refuse = |path: &Path, message: &str| {
+        Err(Error::File { path: path.to_path_buf(), column: None, row: None, message: message.to_owned() }.into())
+    };
+    match out.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        Some(folder) if !folder.is_dir() => refuse(out, "its folder does not exist; make the folder first"),
+        _ if out.is_dir() => refuse(out, "is a folder; name a file to write"),
+        _ => Ok(()),
+    }
 }
 
 /// A value of a flag that will not do.

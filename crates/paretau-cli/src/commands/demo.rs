@@ -1,11 +1,12 @@
 //! `paretau demo`: the whole job once, on data whose truth is known, so that every number can be checked.
 
 use anyhow::{Context as _, Result};
-use paretau::data::{RoleSpec, Table, TableColumn, TableWriter, simulator, write_table};
+use paretau::data::{RoleSpec, Table, simulator, write_table};
 use paretau::registry::ESTIMATORS;
-use paretau::{FitOptions, Model, Params, Seed, Split};
+use paretau::{Error, FitOptions, Model, Params, Seed, Split};
 use serde_json::{Value, json};
 
+use super::effect;
 use super::fit::in_words;
 use crate::args::{Common, DemoArgs};
 use crate::output;
@@ -25,7 +26,10 @@ struct Fitted {
 
 pub(crate) fn run(args: &DemoArgs, common: &Common) -> Result<()> {
     let progress = Progress::new(common.quiet);
-    std::fs::create_dir_all(&args.out).with_context(|| args.out.display().to_string())?;
+    std::fs::create_dir_all(&args.out).map_err(|source| Error::Io { path: args.out.clone(), source })?;
+    progress.say(&format!(
+        "making {ROWS} people whose true effects are known, and fitting estimators that do not know them"
+    ));
     let params = Params::none().with("n", ROWS).with("d", 15).with("noise", 0.3);
     let made = (simulator("synthetic")?.run)(&params, Seed(common.seed))?;
     let table = made.table()?;
@@ -33,7 +37,12 @@ pub(crate) fn run(args: &DemoArgs, common: &Common) -> Result<()> {
     let split = Split::random(&made.t, 0.0, 0.25, Seed(common.seed))?;
     let (train, test) = (table.select(&split.train), table.select(&split.test));
     let truth: Vec<f64> = made.oracle()?.select(&split.test).tau();
-    let roles = RoleSpec { truth: Some(("mu0".into(), "mu1".into())), ..RoleSpec::new("t", "y") };
+    let roles = RoleSpec {
+        truth: Some(("mu0".into(), "mu1".into())),
+        // The true propensity; estimators make their own.
+        ignore: vec!["e".into()],
+        ..RoleSpec::new("t", "y")
+    };
     let names = SHOWN.iter().filter(|name| ESTIMATORS.iter().any(|entry| entry.info().name == **name));
     let mut fits = vec![];
     for name in names {
@@ -64,16 +73,7 @@ fn errors(tau: &[f64], truth: &[f64]) -> (f64, f64) {
 
 fn write_effects(model: &Model, test: &Table, args: &DemoArgs) -> Result<()> {
     let predictions = model.predict(test)?;
-    let effects = Table::new(vec![
-        TableColumn::number("mu0", predictions.effects.mu0),
-        TableColumn::number("mu1", predictions.effects.mu1),
-        TableColumn::number("tau", predictions.effects.tau),
-        TableColumn::number("e", predictions.e),
-    ])?;
-    let mut writer = TableWriter::create(&args.out.join("effects.csv"), &effects.fields())?;
-    writer.write_batch(&effects)?;
-    writer.finish()?;
-    Ok(())
+    Ok(write_table(&args.out.join("effects.csv"), &effect::rows(model, test, &predictions, None, None)?)?)
 }
 
 fn document(fits: &[Fitted], args: &DemoArgs) -> Value {
@@ -102,8 +102,9 @@ fn for_people(fits: &[Fitted], args: &DemoArgs) -> String {
     let first = fits.first().map_or(String::new(), |fit| in_words(&fit.model));
     let out = args.out.display();
     format!(
-        "{ROWS} people, 15 features; who is treated depends on ten of them, the effect on ten others.\n\
-         Errors on a quarter of the people that no estimator saw; pehe_rel 1 is as good as giving everyone the mean effect.\n\n\
+        "{ROWS} people with 15 features: five steer only who is treated, five only the outcome, five both (confounders).\n\
+         The table shows errors on a quarter of the people, whom no estimator saw; pehe_rel is the error of a person's\n\
+         effect, where 1 is as good as giving everyone the mean effect, and ate_error the error of the mean effect.\n\n\
          {table}\n\n{first}\n\n\
          In {out}: data.csv, model.paretau, effects.csv. Next:\n  \
          paretau describe {}\n  paretau effect {out}/model.paretau {out}/data.csv --out -",

@@ -1,13 +1,22 @@
 //! `paretau effect`: each row's effect, streamed in record batches so that memory does not grow with the file.
 
 use anyhow::Result;
-use paretau::data::{BatchReader, Table, TableColumn, TableWriter, TransformReport};
+use paretau::data::{BatchReader, Field, Kind, ReadOptions, Table, TableColumn, TableWriter, TransformReport};
 use paretau::{Model, Predictions};
 use serde_json::json;
 
 use crate::args::{Common, EffectArgs};
 use crate::progress::Progress;
-use crate::{commands::data, output};
+use crate::{
+    commands::data,
+    output::{self, JsonRows},
+};
+
+/// Cells of the feature matrix that a batch may have: wide tables are read in shorter batches, so that memory stays
+/// within bounds and Ctrl-C is heard soon.
+const BATCH_CELLS: usize = 1 << 21;
+/// Columns named in the note on what the model does not use.
+const NAMED: usize = 10;
 
 pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
     let level = args.interval;
@@ -16,40 +25,43 @@ pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
             data::wrong("interval", &level.unwrap_or_default().to_string(), "a probability between 0 and 1").into()
         );
     }
+    data::check_out(&args.out, &[&args.data, &args.model])?;
     let model = Model::load(&args.model)?;
     let progress = Progress::new(common.quiet);
     let id = args.id.clone().or_else(|| model.about().roles.id.clone());
-    let mut options = data::read_options(args.no_header, id.as_deref());
-    for field in model.encoder().fields() {
-        options = options.with_field(field);
-    }
-    let mut writer = None;
+    let batch_rows = (BATCH_CELLS / model.encoder().columns().len().max(1)).clamp(256, BatchReader::BATCH_ROWS);
+    let mut reader = BatchReader::open(&args.data, &needed(&model, args, id.as_deref()), batch_rows)?;
+    let mut writer: Option<Out> = None;
     let mut report = None;
     let (mut n_rows, mut total) = (0, 0.0);
-    for batch in BatchReader::open(&args.data, &options, BatchReader::BATCH_ROWS)? {
+    while let Some(batch) = reader.next() {
+        progress.check_interrupt()?;
         let batch = batch?;
+        batch.notes.iter().for_each(|note| progress.say(note));
         let predictions = model.predict(&batch)?;
         n_rows += batch.n_rows();
         total += predictions.effects.tau.iter().sum::<f64>();
         let rows = rows(&model, &batch, &predictions, id.as_deref(), level)?;
-        let out = match &mut writer {
-            Some(writer) => writer,
-            None => writer.insert(TableWriter::create(&args.out, &rows.fields())?),
-        };
-        out.write_batch(&rows)?;
+        match &mut writer {
+            Some(writer) => writer.write(&rows)?,
+            None => writer.insert(Out::create(args, common, &rows.fields())?).write(&rows)?,
+        }
         match &mut report {
             None => report = Some(predictions.report),
             Some(report) => report.add(&predictions.report),
         }
+        progress.reading("effects", reader.position());
     }
+    progress.check_interrupt()?;
+    let mean = total / n_rows as f64;
     if let Some(writer) = writer {
-        writer.finish()?;
+        writer.finish(n_rows, mean)?;
     }
     for note in report.iter().flat_map(TransformReport::notes) {
         progress.say(&note);
     }
+    say_left_out(&reader.left_out(), &model, &progress);
     drop(progress);
-    let mean = total / n_rows as f64;
     if args.out.as_os_str() == "-" {
         return Ok(());
     }
@@ -59,8 +71,75 @@ pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
     output::text(&format!("{n_rows} rows, mean effect {}, in {}", output::number(mean), args.out.display()))
 }
 
+/// Where the effects go: a file, CSV on stdout, or with `--json` a JSON document on stdout.
+enum Out {
+    Table(TableWriter),
+    Json(JsonRows),
+}
+
+impl Out {
+    fn create(args: &EffectArgs, common: &Common, fields: &[Field]) -> Result<Self> {
+        if common.json && args.out.as_os_str() == "-" {
+            return Ok(Self::Json(JsonRows::start("effects")?));
+        }
+        Ok(Self::Table(TableWriter::create(&args.out, fields)?))
+    }
+
+    fn write(&mut self, rows: &Table) -> Result<()> {
+        match self {
+            Self::Table(writer) => Ok(writer.write_batch(rows)?),
+            Self::Json(out) => out.batch(rows),
+        }
+    }
+
+    fn finish(self, n_rows: usize, mean: f64) -> Result<()> {
+        match self {
+            Self::Table(writer) => Ok(writer.finish()?),
+            Self::Json(out) => out.finish(&[("rows", json!(n_rows)), ("mean_effect", json!(mean))]),
+        }
+    }
+}
+
+/// The columns that the model reads, the one that names the rows and, if it is there, the treatment; no others.
+fn needed(model: &Model, args: &EffectArgs, id: Option<&str>) -> ReadOptions {
+    let encoder = model.encoder();
+    let mut fields = encoder.fields();
+    fields.extend(encoder.sparse_fields());
+    // The first telling of a kind wins: a feature that also names the rows is read as the model wants it.
+    if let Some(id) = id.filter(|id| !fields.iter().any(|field| field.name == *id)) {
+        fields.push(Field::new(id, Kind::Text));
+    }
+    let treatment = Field::new(model.about().roles.treatment.clone(), Kind::Text);
+    ReadOptions {
+        header: !args.no_header,
+        fields,
+        optional: vec![treatment],
+        only_fields: true,
+        ..ReadOptions::default()
+    }
+}
+
+/// Columns that had no role at the fit and are not read now: perhaps a feature was renamed or forgotten.
+fn say_left_out(left_out: &[String], model: &Model, progress: &Progress) {
+    let roles = &model.about().roles;
+    let (mu0, mu1) = roles.truth.as_ref().map_or(("", ""), |(mu0, mu1)| (mu0, mu1));
+    let known = [roles.outcome.as_str(), mu0, mu1];
+    let names: Vec<&str> = left_out.iter().map(String::as_str).filter(|name| !known.contains(name)).collect();
+    if names.is_empty() {
+        return;
+    }
+    let more = if names.len() > NAMED { format!(" and {} more", names.len() - NAMED) } else { String::new() };
+    progress.say(&format!("columns not used by the model: {}{more}", names[..names.len().min(NAMED)].join(", ")));
+}
+
 /// The output's columns for one batch: id, `mu0, mu1, tau[, lo, hi], e[, w_raw, w]`.
-fn rows(model: &Model, batch: &Table, p: &Predictions, id: Option<&str>, level: Option<f64>) -> Result<Table> {
+pub(super) fn rows(
+    model: &Model,
+    batch: &Table,
+    p: &Predictions,
+    id: Option<&str>,
+    level: Option<f64>,
+) -> Result<Table> {
     let mut columns = vec![];
     if let Some(id) = id {
         columns.push(batch.require(id)?.clone());

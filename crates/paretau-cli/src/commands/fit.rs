@@ -13,6 +13,7 @@ pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
     if !(valid > 0.0 && valid < 0.9) {
         return Err(data::wrong("valid", &valid.to_string(), "a share above 0 and below 0.9").into());
     }
+    data::check_out(&args.out, &[&args.data.data])?;
     let progress = Progress::new(common.quiet);
     let options = FitOptions {
         params: data::params(&args.estimator)?,
@@ -24,7 +25,7 @@ pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
     // A wrong name should not have to wait for the data to be read.
     paretau::find(options.estimator)?.resolved(&options.params)?;
     let roles = data::roles(&args.data.roles, None)?;
-    let model = paretau::fit(data::table(&args.data)?, &roles, &options)?;
+    let model = paretau::fit(data::table(&args.data, &progress)?, &roles, &options)?;
     model.save(&args.out)?;
     drop(progress);
     if common.json {

@@ -6,9 +6,10 @@ use paretau::{Params, Seed};
 use serde_json::json;
 
 use crate::args::{Common, SimulateArgs};
-use crate::output;
+use crate::output::{self, JsonRows};
 
 pub(crate) fn run(args: &SimulateArgs, common: &Common) -> Result<()> {
+    super::data::check_out(&args.out, &[])?;
     let simulator = simulator(&args.process)?;
     let mut params = Params::none();
     if let Some(n) = args.n {
@@ -24,11 +25,16 @@ pub(crate) fn run(args: &SimulateArgs, common: &Common) -> Result<()> {
         params = params.with(key, value);
     }
     let made = (simulator.run)(&params, Seed(common.seed))?;
+    let (n, d) = (made.x.n_rows(), made.x.n_cols());
+    if args.out.as_os_str() == "-" && common.json {
+        let mut out = JsonRows::start("data")?;
+        out.batch(&made.table()?.densified()?)?;
+        return out.finish(&[("process", json!(simulator.name)), ("rows", json!(n)), ("features", json!(d))]);
+    }
     write_table(&args.out, &made.table()?)?;
     if args.out.as_os_str() == "-" {
         return Ok(());
     }
-    let (n, d) = (made.x.n_rows(), made.x.n_cols());
     if common.json {
         return output::json(
             &json!({ "process": simulator.name, "rows": n, "features": d, "out": args.out, "seed": common.seed }),

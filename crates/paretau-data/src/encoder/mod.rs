@@ -74,6 +74,12 @@ impl Encoder {
         self.inputs.iter().map(|input| Field::new(input.name.clone(), input.kind)).collect()
     }
 
+    /// The columns of the sparse block that it reads. A file of plain columns must have them as numbers.
+    pub fn sparse_fields(&self) -> Vec<Field> {
+        let names = self.sparse.iter().flat_map(|sparse| &sparse.names);
+        names.map(|name| Field::new(name.clone(), Kind::Number)).collect()
+    }
+
     /// Whether it reads a sparse block.
     pub fn reads_sparse(&self) -> bool {
         self.sparse.is_some()

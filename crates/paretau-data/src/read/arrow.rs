@@ -35,7 +35,7 @@ impl Plan {
         let mut unread = BTreeMap::new();
         for (j, field) in schema.fields().iter().enumerate() {
             let name = header.names[j].clone();
-            let declared = options.fields.iter().find(|f| f.name == name).map(|f| f.kind);
+            let declared = options.declared(&name);
             if declared.is_none() && options.only_fields {
                 continue;
             }
@@ -53,6 +53,12 @@ impl Plan {
     /// Places of the wanted columns in the file's schema, ascending.
     pub(crate) fn places(&self) -> Vec<usize> {
         self.columns.iter().map(|(j, _, _)| *j).collect()
+    }
+
+    /// Names of the columns that are not read.
+    pub(crate) fn left_out(&self) -> Vec<String> {
+        let read = |name: &String| self.columns.iter().any(|(_, read, _)| read == name);
+        self.header.names.iter().filter(|name| !read(name)).cloned().collect()
     }
 
     /// Empty columns with room for `n` rows.

@@ -9,6 +9,7 @@ use super::builder::{Builder, Finished};
 use super::csv::CsvStream;
 use super::ipc::IpcStream;
 use super::parquet::ParquetStream;
+use super::position::Position;
 use super::source::{Format, Input};
 use crate::table::{Kind, Table, file_error};
 
@@ -51,6 +52,28 @@ impl BatchReader {
             Format::Npz | Format::Svm | Format::News => Batches::Whole(Box::new(super::read(path, options)?)),
         };
         Ok(Self { path: path.to_owned(), source, batch_rows, rows: 0, failed: false })
+    }
+
+    /// How far it is.
+    pub fn position(&self) -> Position {
+        let rows = |total: usize| Position::Rows { done: self.rows as u64, total: Some(total as u64) };
+        match &self.source {
+            Batches::Csv { stream, .. } => stream.position(),
+            Batches::Parquet(stream) => rows(stream.rows_told),
+            Batches::Ipc(stream) => stream.position(self.rows),
+            Batches::Whole(table) => rows(table.n_rows()),
+        }
+    }
+
+    /// Names of the file's columns that are not read, because [`ReadOptions::only_fields`] says so or because no
+    /// cell can be made of them.
+    pub fn left_out(&self) -> Vec<String> {
+        match &self.source {
+            Batches::Csv { stream, .. } => stream.left_out(),
+            Batches::Parquet(stream) => stream.plan.left_out(),
+            Batches::Ipc(stream) => stream.plan.left_out(),
+            Batches::Whole(_) => vec![],
+        }
     }
 
     fn next_table(&mut self) -> Result<Option<Table>> {

@@ -6,22 +6,27 @@ use std::io::{self, Read};
 use csv::{ByteRecord, ErrorKind};
 use paretau_core::{Error, Result};
 
-use super::ReadOptions;
 use super::builder::{BadCell, Builder, Finished};
 use super::cell::{Cell, classify, trim};
 use super::header::{Header, check_fields};
+use super::position::{ByteCount, Position};
 use super::source::{Format, Input, Opened, damaged_gzip};
+use super::{ReadOptions, Watch};
 use crate::table::{Kind, Source, Table, TableColumn, file_error};
 
 /// A record longer than this is an unclosed quote or not a table; it also bounds the memory that one can take.
 const MAX_RECORD: usize = 64 << 20;
 const BUFFER: usize = 1 << 17;
+/// Rows after which it is told how far the reading is.
+const WATCHED_ROWS: usize = 1 << 14;
 
 /// Reads a whole table; kinds follow from all cells of a column, whatever their order.
-pub(crate) fn read(input: &Input, format: Format, options: &ReadOptions) -> Result<Table> {
+pub(crate) fn read(input: &Input, format: Format, options: &ReadOptions, watch: &mut Watch<'_>) -> Result<Table> {
     let mut stream = CsvStream::open(input, format, options)?;
     let mut builders = stream.builders(|kind| kind);
-    while stream.fill(&mut builders, usize::MAX)? > 0 {}
+    while stream.fill(&mut builders, WATCHED_ROWS)? > 0 {
+        watch(stream.position())?;
+    }
     if stream.rows == 0 {
         return Err(file_error(input.path(), None, None, "has a header but no rows of data"));
     }
@@ -41,7 +46,9 @@ pub(crate) fn read(input: &Input, format: Format, options: &ReadOptions) -> Resu
         let mut again = CsvStream::open(input, format, options)?;
         again.keep(|j| columns[j].is_none());
         let mut builders = again.builders(|_| Some(Kind::Text));
-        while again.fill(&mut builders, usize::MAX)? > 0 {}
+        while again.fill(&mut builders, WATCHED_ROWS)? > 0 {
+            watch(again.position())?;
+        }
         if again.rows != stream.rows {
             return Err(file_error(input.path(), None, None, "changed while it was read; read it again"));
         }
@@ -61,6 +68,7 @@ pub(crate) fn read(input: &Input, format: Format, options: &ReadOptions) -> Resu
 pub(crate) struct CsvStream {
     path: std::path::PathBuf,
     gzip: bool,
+    count: Option<ByteCount>,
     reader: csv::Reader<Guard>,
     record: ByteRecord,
     header: Header,
@@ -81,7 +89,7 @@ impl CsvStream {
     /// Opens the text and reads its header.
     pub(crate) fn open(input: &Input, format: Format, options: &ReadOptions) -> Result<Self> {
         let path = input.path();
-        let Opened { mut text, gzip } = input.open_text()?;
+        let Opened { mut text, gzip, count } = input.open_text()?;
         let mut head = vec![0_u8; BUFFER];
         let mut filled = 0;
         while filled < head.len() {
@@ -101,6 +109,7 @@ impl CsvStream {
         let mut stream = Self {
             path: path.to_owned(),
             gzip,
+            count,
             reader,
             record: ByteRecord::new(),
             header: Header::default(),
@@ -113,7 +122,7 @@ impl CsvStream {
             last_line: 0,
         };
         if !stream.next_record()? {
-            return Err(file_error(path, None, None, "is empty"));
+            return Err(file_error(path, None, None, "is empty; name the file that holds the data"));
         }
         stream.header = if options.header {
             let header = Header::from_cells(path, stream.record.iter())?;
@@ -132,12 +141,25 @@ impl CsvStream {
         };
         stream.header.notes.extend(note);
         check_fields(path, options, &stream.header.names, &BTreeMap::new())?;
-        let kind_of = |name: &str| options.fields.iter().find(|f| f.name == name).map(|f| f.kind);
+        let kind_of = |name: &str| options.declared(name);
         stream.wanted = (stream.header.names.iter().enumerate())
             .map(|(j, name)| (j, kind_of(name)))
             .filter(|(_, kind)| kind.is_some() || !options.only_fields)
             .collect();
         Ok(stream)
+    }
+
+    /// How far it is through its file.
+    pub(crate) fn position(&self) -> Position {
+        let rows = Position::Rows { done: self.rows as u64, total: None };
+        self.count.as_ref().map_or(rows, ByteCount::position)
+    }
+
+    /// Names of the columns that are not read.
+    pub(crate) fn left_out(&self) -> Vec<String> {
+        let read: Vec<usize> = self.wanted.iter().map(|&(j, _)| j).collect();
+        let left = self.header.names.iter().enumerate().filter(|(j, _)| read.binary_search(j).is_err());
+        left.map(|(_, name)| name.clone()).collect()
     }
 
     /// Names of the columns that are read.

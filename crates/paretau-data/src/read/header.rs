@@ -88,9 +88,14 @@ pub(crate) fn check_fields(
             return Err(file_error(path, Some(name), None, reason.clone()));
         }
         if !all.contains(name) {
-            let near = nearest(name, all.iter().map(String::as_str));
-            let hint = near.map_or_else(String::new, |near| format!("; the nearest name is `{near}`"));
-            return Err(file_error(path, Some(name), None, format!("is needed, but is not in the file{hint}")));
+            // A column that is needed under its own name was not renamed.
+            let free = all.iter().filter(|other| !options.fields.iter().any(|f| f.name == **other));
+            let near = nearest(name, free.map(String::as_str));
+            let hint = near.map_or_else(
+                || "add it".to_owned(),
+                |near| format!("the nearest name is `{near}`, rename it if that is meant"),
+            );
+            return Err(file_error(path, Some(name), None, format!("is needed, but is not in the file; {hint}")));
         }
     }
     Ok(())

@@ -1,6 +1,5 @@
 //! Arrow IPC files (Feather version 2) and streams, whole or by record batch.
 
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
@@ -9,20 +8,22 @@ use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use paretau_core::Result;
 
-use super::ReadOptions;
 use super::arrow::Plan;
 use super::parquet::{damaged, shielded};
+use super::position::{ByteCount, Counted, Position};
 use super::source::{check_magic, open};
+use super::{ReadOptions, Watch};
 use crate::table::{Table, file_error};
 
 /// Reads a whole file.
-pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
+pub(crate) fn read(path: &Path, options: &ReadOptions, watch: &mut Watch<'_>) -> Result<Table> {
     let mut stream = IpcStream::open(path, options)?;
     let mut growing = stream.plan.start(0);
     let mut rows = 0;
     while let Some(batch) = stream.next_batch()? {
         stream.plan.add(&mut growing, &batch, rows)?;
         rows += batch.num_rows();
+        watch(stream.position(rows))?;
     }
     if rows == 0 {
         return Err(file_error(path, None, None, "has columns but no rows of data"));
@@ -31,19 +32,20 @@ pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
 }
 
 enum Reader {
-    File(Box<FileReader<BufReader<File>>>),
-    Stream(Box<StreamReader<BufReader<File>>>),
+    File(Box<FileReader<BufReader<Counted>>>),
+    Stream(Box<StreamReader<BufReader<Counted>>>),
 }
 
 impl Reader {
-    fn open(path: &Path, is_stream: bool, places: Option<Vec<usize>>) -> Result<Self> {
-        let file = BufReader::new(open(path)?);
+    fn open(path: &Path, is_stream: bool, places: Option<Vec<usize>>) -> Result<(Self, Option<ByteCount>)> {
+        let (file, count) = ByteCount::of(open(path)?);
+        let file = BufReader::new(file);
         let reader = if is_stream {
             StreamReader::try_new(file, places).map(|r| Self::Stream(Box::new(r)))
         } else {
             FileReader::try_new(file, places).map(|r| Self::File(Box::new(r)))
         };
-        reader.map_err(|e| damaged(path, &e))
+        reader.map(|reader| (reader, count)).map_err(|e| damaged(path, &e))
     }
 
     fn schema(&self) -> SchemaRef {
@@ -65,6 +67,7 @@ impl Reader {
 pub(crate) struct IpcStream {
     path: std::path::PathBuf,
     reader: Reader,
+    count: Option<ByteCount>,
     /// What is left of a large batch.
     rest: Option<RecordBatch>,
     pub(crate) plan: Plan,
@@ -79,10 +82,15 @@ impl IpcStream {
             check_magic(path, b"ARROW1", "an Arrow file (Feather version 1 must be written again)")?;
         }
         shielded(path, || {
-            let plan = Plan::new(path, &Reader::open(path, is_stream, None)?.schema(), options)?;
-            let reader = Reader::open(path, is_stream, Some(plan.places()))?;
-            Ok(Self { path: path.to_owned(), reader, rest: None, plan })
+            let plan = Plan::new(path, &Reader::open(path, is_stream, None)?.0.schema(), options)?;
+            let (reader, count) = Reader::open(path, is_stream, Some(plan.places()))?;
+            Ok(Self { path: path.to_owned(), reader, count, rest: None, plan })
         })
+    }
+
+    /// How far it is through its file, in bytes where their number is known.
+    pub(crate) fn position(&self, rows: usize) -> Position {
+        self.count.as_ref().map_or(Position::Rows { done: rows as u64, total: None }, ByteCount::position)
     }
 
     /// The next batch of rows, as large as it was written.

@@ -23,7 +23,7 @@ pub(super) struct Lines {
 
 impl Lines {
     pub(super) fn open(path: &Path) -> Result<Self> {
-        let Opened { text, gzip } = Input::File(path.to_owned()).open_text()?;
+        let Opened { text, gzip, .. } = Input::File(path.to_owned()).open_text()?;
         let reader = BufReader::with_capacity(1 << 16, text);
         Ok(Self { reader, path: path.to_owned(), gzip, line: vec![], number: 0 })
     }

@@ -12,6 +12,7 @@ mod news;
 mod npy;
 mod npz;
 mod parquet;
+mod position;
 mod source;
 mod svm;
 mod zip;
@@ -21,9 +22,11 @@ use std::path::Path;
 use paretau_core::Result;
 
 pub use batches::BatchReader;
+pub use position::Position;
 pub use source::Format;
 
-use crate::table::{Field, Table};
+use crate::table::{Field, Kind, Table};
+pub(crate) use cell::{Cell, classify};
 use source::Input;
 
 /// How to read a file. The default reads everything and finds out kinds by itself.
@@ -38,13 +41,15 @@ pub struct ReadOptions {
     /// Columns whose kind is known, e.g. identifiers as text (`007` stays `007`) or a model's inputs.
     /// A cell that does not fit its declared kind is an error.
     pub fields: Vec<Field>,
-    /// Read the columns in `fields` and no others.
+    /// Columns whose kind is known, but which the file need not have.
+    pub optional: Vec<Field>,
+    /// Read the columns in `fields` (all of which must be there) and `optional` and no others.
     pub only_fields: bool,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { format: None, header: true, delimiter: None, fields: vec![], only_fields: false }
+        Self { format: None, header: true, delimiter: None, fields: vec![], optional: vec![], only_fields: false }
     }
 }
 
@@ -55,7 +60,15 @@ impl ReadOptions {
         self.fields.push(field);
         self
     }
+
+    /// The kind that was told for a column.
+    fn declared(&self, name: &str) -> Option<Kind> {
+        self.fields.iter().chain(&self.optional).find(|field| field.name == name).map(|field| field.kind)
+    }
 }
+
+/// Hears how far a reader is; its error stops the reading.
+pub type Watch<'a> = dyn FnMut(Position) -> Result<()> + 'a;
 
 /// Reads a whole file into a table; `-` is CSV on standard input.
 ///
@@ -65,11 +78,16 @@ impl ReadOptions {
 /// # Ok::<(), paretau_core::Error>(())
 /// ```
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
+    read_watched(path, options, &mut |_| Ok(()))
+}
+
+/// The same, telling now and then how far it is; an error of `watch` stops the reading.
+pub fn read_watched(path: &Path, options: &ReadOptions, watch: &mut Watch<'_>) -> Result<Table> {
     let format = options.format.map_or_else(|| Format::from_path(path), Ok)?;
     match format {
-        Format::Csv | Format::Tsv => csv::read(&Input::new(path, false)?, format, options),
-        Format::Parquet => parquet::read(path, options),
-        Format::Arrow => ipc::read(path, options),
+        Format::Csv | Format::Tsv => csv::read(&Input::new(path, false)?, format, options, watch),
+        Format::Parquet => parquet::read(path, options, watch),
+        Format::Arrow => ipc::read(path, options, watch),
         Format::Npz => npz::read(path),
         Format::Svm => svm::read(path),
         Format::News => news::read(path),

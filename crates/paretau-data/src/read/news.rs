@@ -97,7 +97,7 @@ impl Pair {
 fn read_words(path: &Path) -> Result<Csr> {
     let mut lines = Lines::open(path)?;
     if !lines.advance()? {
-        return Err(file_error(path, None, None, "is empty"));
+        return Err(file_error(path, None, None, "is empty; name the file that holds the data"));
     }
     let Some((n, d, _)) = triple(lines.text()?) else {
         return Err(lines.error(None, "should be `documents,words,0`"));
@@ -172,7 +172,7 @@ fn read_outcomes(path: &Path) -> Result<Vec<TableColumn>> {
         }
     }
     if columns[0].is_empty() {
-        return Err(file_error(path, None, None, "is empty"));
+        return Err(file_error(path, None, None, "is empty; name the file that holds the data"));
     }
     Ok(Y_COLUMNS.into_iter().zip(columns).map(|(name, values)| TableColumn::number(name, values)).collect())
 }

@@ -8,21 +8,23 @@ use paretau_core::{Error, Result};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
-use super::ReadOptions;
 use super::arrow::Plan;
+use super::position::Position;
 use super::source::{check_magic, open};
+use super::{ReadOptions, Watch};
 use crate::table::{Table, file_error};
 
 const BATCH: usize = 1 << 14;
 
 /// Reads a whole file.
-pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
+pub(crate) fn read(path: &Path, options: &ReadOptions, watch: &mut Watch<'_>) -> Result<Table> {
     let mut stream = ParquetStream::open(path, options, BATCH)?;
     let mut growing = stream.plan.start(stream.n_rows);
     let mut rows = 0;
     while let Some(batch) = stream.next_batch()? {
         stream.plan.add(&mut growing, &batch, rows)?;
         rows += batch.num_rows();
+        watch(Position::Rows { done: rows as u64, total: Some(stream.rows_told as u64) })?;
     }
     if rows == 0 {
         return Err(file_error(path, None, None, "has columns but no rows of data"));
@@ -35,7 +37,10 @@ pub(crate) struct ParquetStream {
     path: std::path::PathBuf,
     reader: ParquetRecordBatchReader,
     pub(crate) plan: Plan,
+    /// Rows to make room for.
     pub(crate) n_rows: usize,
+    /// Rows that the file says it has.
+    pub(crate) rows_told: usize,
 }
 
 impl ParquetStream {
@@ -46,13 +51,13 @@ impl ParquetStream {
         shielded(path, || {
             let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| damaged(path, &e))?;
             let plan = Plan::new(path, builder.schema(), options)?;
-            let n_rows = usize::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0);
+            let rows_told = usize::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0);
             // A damaged count must not reserve the memory of the world.
-            let n_rows = n_rows.min(1 << 26);
+            let n_rows = rows_told.min(1 << 26);
             let mask = ProjectionMask::roots(builder.parquet_schema(), plan.places());
             let reader =
                 builder.with_projection(mask).with_batch_size(batch_rows).build().map_err(|e| damaged(path, &e))?;
-            Ok(Self { path: path.to_owned(), reader, plan, n_rows })
+            Ok(Self { path: path.to_owned(), reader, plan, n_rows, rows_told })
         })
     }
 

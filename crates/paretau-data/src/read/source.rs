@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use paretau_core::{Error, Result};
 
+use super::position::ByteCount;
 use crate::table::file_error;
 
 /// File formats that can be read.
@@ -70,6 +71,8 @@ pub(crate) struct Opened {
     pub(crate) text: Box<dyn Read + Send>,
     /// Whether it is decompressed on the way, so that errors can say so.
     pub(crate) gzip: bool,
+    /// How many bytes of the file have been read, where it is one.
+    pub(crate) count: Option<ByteCount>,
 }
 
 impl Input {
@@ -100,16 +103,19 @@ impl Input {
     pub(crate) fn open_text(&self) -> Result<Opened> {
         let path = self.path();
         let io = |source| Error::Io { path: path.to_owned(), source };
-        let mut raw: Box<dyn Read + Send> = match self {
-            Self::File(path) => Box::new(open(path)?),
-            Self::Memory(_, bytes) => Box::new(Cursor::new(bytes.clone())),
-            Self::Stream(_) => Box::new(std::io::stdin()),
+        let (mut raw, count): (Box<dyn Read + Send>, _) = match self {
+            Self::File(path) => {
+                let (file, count) = ByteCount::of(open(path)?);
+                (Box::new(file), count)
+            }
+            Self::Memory(_, bytes) => (Box::new(Cursor::new(bytes.clone())), None),
+            Self::Stream(_) => (Box::new(std::io::stdin()), None),
         };
         let head = peek(&mut raw, 4).map_err(io)?;
         check_is_text(path, &head)?;
         if !head.starts_with(&[0x1f, 0x8b]) {
             let rest = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head).to_vec();
-            return Ok(Opened { text: Box::new(Cursor::new(rest).chain(raw)), gzip: false });
+            return Ok(Opened { text: Box::new(Cursor::new(rest).chain(raw)), gzip: false, count });
         }
         let compressed = BufReader::with_capacity(1 << 16, Cursor::new(head).chain(raw));
         // Several gzip members in one file are one text, as `cat a.gz b.gz` makes them.
@@ -117,7 +123,7 @@ impl Input {
         let head = peek(&mut text, 4).map_err(|e| damaged_gzip(path, &e))?;
         check_is_text(path, &head)?;
         let rest = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head).to_vec();
-        Ok(Opened { text: Box::new(Cursor::new(rest).chain(text)), gzip: true })
+        Ok(Opened { text: Box::new(Cursor::new(rest).chain(text)), gzip: true, count })
     }
 }
 
@@ -179,7 +185,7 @@ pub(crate) fn check_magic(path: &Path, magic: &[u8], what: &str) -> Result<()> {
         return Ok(());
     }
     let message = if head.is_empty() {
-        "is empty".to_owned()
+        "is empty; name the file that holds the data".to_owned()
     } else {
         format!("does not start like {what}; is the ending right, or was the file cut short?")
     };

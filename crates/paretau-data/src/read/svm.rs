@@ -54,7 +54,7 @@ pub(super) fn read(path: &Path) -> Result<Table> {
         indptr.push(cells.len());
     }
     if y.is_empty() {
-        return Err(file_error(path, None, None, "is empty"));
+        return Err(file_error(path, None, None, "is empty; name the file that holds the data"));
     }
     let base = u32::from(cells.iter().all(|cell| cell.0 > 0));
     let n_cols = cells.iter().map(|cell| cell.0).max().map_or(0, |last| last + 1 - base) as usize;

@@ -40,7 +40,7 @@ pub(super) fn choose(table: &Table, spec: &RoleSpec, notes: &mut Vec<String>) ->
                 if let Some(reason) = table.unread.get(pattern) {
                     return Err(table.error(Some(pattern), None, reason.clone()));
                 }
-                return Err(Error::unknown_name("column", pattern, all.iter().copied()));
+                return Err(table.no_column(pattern, all.iter().copied()));
             }
             found.extend(matches.into_iter().map(|n| (*n).to_owned()));
         }

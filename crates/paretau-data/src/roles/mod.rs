@@ -10,6 +10,7 @@ use crate::read::ReadOptions;
 use crate::table::{ColumnData, Field, Kind, Table, TableColumn};
 
 pub use features::parse_list;
+pub use treatment::arms_of;
 
 /// Which column plays which role. Stored with a model, so that evaluation needs no second telling.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -220,10 +221,11 @@ fn numbers(table: &Table, name: &str, role: &str) -> Result<Vec<f64>> {
         ColumnData::Text(text) => text,
     };
     let is_number = |level: &str| level.parse::<f64>().is_ok_and(f64::is_finite);
+    let is_comma_number = |level: &str| is_number(&level.replace(',', "."));
     let row = (0..text.codes.len()).find(|&i| text.get(i).is_some_and(|cell| !is_number(cell)));
     let mut levels: Vec<&str> = text.levels.iter().map(String::as_str).collect();
     levels.sort_unstable();
-    if role == "outcome" && levels.len() == 2 && levels.iter().all(|level| !is_number(level)) {
+    if role == "outcome" && levels.len() == 2 && levels.iter().all(|level| !is_comma_number(level)) {
         return Err(table.error(
             Some(name),
             row,
@@ -234,7 +236,7 @@ fn numbers(table: &Table, name: &str, role: &str) -> Result<Vec<f64>> {
         ));
     }
     let cell = row.and_then(|i| text.get(i)).unwrap_or_default();
-    let hint = if cell.replace(',', ".").parse::<f64>().is_ok() {
+    let hint = if is_comma_number(cell) {
         "write decimals with a point, not a comma"
     } else {
         "mend the cell, or leave it empty if it is missing"

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use paretau_core::Result;
 
 use super::RoleSpec;
+use crate::read::{Cell, classify};
 use crate::table::{ColumnData, Table, TableColumn, Text, format_number};
 
 /// Arms decoded from a column.
@@ -97,6 +98,31 @@ pub(super) fn decode(table: &Table, column: &TableColumn, spec: &RoleSpec) -> Re
     let missing: Vec<bool> = codes.iter().map(|&c| c == Text::MISSING).collect();
     let arm = codes.iter().map(|&c| if c == Text::MISSING { None } else { arm_of(c as usize) }).collect();
     Ok(Arms { arm, missing, names })
+}
+
+/// The arm of each cell of a treatment column in new data, given the values that meant control and treated when the
+/// model was fitted; `None` for missing cells and other values. `1`, `1.0` and `TRUE` are one value.
+pub fn arms_of(column: &TableColumn, arms: &[String; 2]) -> Vec<Option<u8>> {
+    let numbers = [0, 1].map(|arm| arms[arm].parse::<f64>().ok());
+    let of_number = |value: f64| (0..2_u8).find(|&arm| numbers[usize::from(arm)] == Some(value));
+    let of_text = |level: &str| {
+        let same = (0..2_u8).find(|&arm| arms[usize::from(arm)] == level);
+        same.or_else(|| match classify(level.as_bytes()) {
+            Cell::Number(value) => of_number(value),
+            Cell::Bool(value) => of_number(f64::from(u8::from(value))),
+            _ => None,
+        })
+    };
+    match &column.data {
+        ColumnData::Number(_) if column.is_date => {
+            (0..column.len()).map(|i| column.cell(i).and_then(|cell| of_text(&cell))).collect()
+        }
+        ColumnData::Number(values) => values.iter().map(|&value| of_number(value)).collect(),
+        ColumnData::Text(text) => {
+            let levels: Vec<Option<u8>> = text.levels.iter().map(|level| of_text(level)).collect();
+            text.codes.iter().map(|&code| levels.get(code as usize).copied().flatten()).collect()
+        }
+    }
 }
 
 /// The column as codes of distinct values, written as text.

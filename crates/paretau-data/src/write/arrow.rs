@@ -17,6 +17,9 @@ use super::atomic::AtomicFile;
 use crate::read::Format;
 use crate::table::{ColumnData, Field, Kind, Table};
 
+/// Rows of a batch of an Arrow file.
+const IPC_ROWS: usize = 1 << 16;
+
 /// A Parquet or Arrow file under way.
 pub(super) struct ArrowSink {
     path: PathBuf,
@@ -73,7 +76,11 @@ impl ArrowSink {
         let batch = RecordBatch::try_new(self.schema.clone(), columns).map_err(|e| failed(&self.path, e))?;
         match &mut self.writer {
             Writer::Parquet(writer) => writer.write(&batch).map_err(|e| failed(&self.path, e)),
-            Writer::Ipc(writer) => writer.write(&batch).map_err(|e| failed(&self.path, e)),
+            // A reader holds a batch of the file as it was written, so that long ones are cut.
+            Writer::Ipc(writer) => (0..batch.num_rows())
+                .step_by(IPC_ROWS)
+                .try_for_each(|start| writer.write(&batch.slice(start, IPC_ROWS.min(batch.num_rows() - start))))
+                .map_err(|e| failed(&self.path, e)),
         }
     }
 

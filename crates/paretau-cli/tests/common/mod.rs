@@ -1,0 +1,97 @@
+//! What the tests of the command line share: running the built binary, and making odd files.
+#![allow(dead_code, clippy::unwrap_used, clippy::print_stderr)]
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// The command, to be run in a folder.
+pub(crate) fn command(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_paretau"));
+    command.current_dir(folder).env("NO_COLOR", "1").env("COLUMNS", "100");
+    command
+}
+
+/// Runs the command with nothing on its standard input.
+pub(crate) fn paretau(folder: &Path, args: &[&str]) -> Output {
+    command(folder).args(args).stdin(Stdio::null()).output().unwrap()
+}
+
+/// Stdout of a run that must succeed.
+pub(crate) fn ok(folder: &Path, args: &[&str]) -> String {
+    let out = paretau(folder, args);
+    assert!(out.status.success(), "{args:?}: {}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8(out.stdout).unwrap()
+}
+
+/// The JSON document of a run that must succeed.
+pub(crate) fn json(folder: &Path, args: &[&str]) -> Value {
+    serde_json::from_str(&ok(folder, &[args, &["--json", "--quiet"]].concat())).unwrap()
+}
+
+/// The file of the data folder, or a plain word that the test was skipped.
+pub(crate) fn data(name: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os("PARETAU_DATA")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
+    let path = folder.join(name);
+    if path.exists() {
+        return Some(path.canonicalize().unwrap());
+    }
+    eprintln!("skipped: {name} is not in the data folder");
+    None
+}
+
+/// The bytes, compressed.
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut zip = flate2::write::GzEncoder::new(vec![], flate2::Compression::default());
+    zip.write_all(bytes).unwrap();
+    zip.finish().unwrap()
+}
+
+/// A NumPy array of a type such as `<f8` and a shape such as `(2, 3)`.
+pub(crate) fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
+    let mut out = b"\x93NUMPY\x01\x00".to_vec();
+    out.extend((header.len() as u16).to_le_bytes());
+    out.extend(header.as_bytes());
+    out.extend(data);
+    out
+}
+
+/// The bytes of numbers.
+pub(crate) fn floats(values: &[f64]) -> Vec<u8> {
+    values.iter().flat_map(|v| v.to_le_bytes()).collect()
+}
+
+/// A NumPy archive of the arrays, stored without compression.
+pub(crate) fn npz(arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let (mut file, mut directory) = (vec![], vec![]);
+    for (name, npy) in arrays {
+        let name = format!("{name}.npy");
+        let mut common = vec![20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        common.extend((npy.len() as u32).to_le_bytes());
+        common.extend((npy.len() as u32).to_le_bytes());
+        common.extend((name.len() as u16).to_le_bytes());
+        common.extend([0, 0]);
+        directory.extend(b"PK\x01\x02\x14\x00");
+        directory.extend(&common);
+        directory.extend([0; 10]);
+        directory.extend((file.len() as u32).to_le_bytes());
+        directory.extend(name.as_bytes());
+        file.extend(b"PK\x03\x04");
+        file.extend(common);
+        file.extend(name.as_bytes());
+        file.extend(npy);
+    }
+    let (start, length, count) = (file.len() as u32, directory.len() as u32, arrays.len() as u16);
+    file.extend(directory);
+    file.extend(b"PK\x05\x06\x00\x00\x00\x00");
+    file.extend(count.to_le_bytes());
+    file.extend(count.to_le_bytes());
+    file.extend(length.to_le_bytes());
+    file.extend(start.to_le_bytes());
+    file.extend([0, 0]);
+    file
+}

@@ -1,0 +1,155 @@
+//! Help, errors and JSON documents as they were last agreed on, one plain file each in `tests/snapshots`.
+//!
+//! `PARETAU_RECORD=1 cargo test -p paretau-cli --test snapshots` writes them anew; look at the difference before
+//! committing it. Numbers in JSON documents are shown by their kind alone: their values are other tests' business.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{ok, paretau};
+use serde_json::{Map, Value};
+
+/// What differs from the file, if anything does; writes the file instead when asked to.
+fn compare(name: &str, found: &str) -> Option<String> {
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name);
+    if std::env::var_os("PARETAU_RECORD").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, found).unwrap();
+        return None;
+    }
+    let agreed = std::fs::read_to_string(&path).unwrap_or_default().replace("\r\n", "\n");
+    if agreed == found {
+        return None;
+    }
+    let mut lines = agreed.lines().zip(found.lines()).enumerate();
+    let first = lines.find(|(_, (a, b))| a != b).map_or_else(
+        || format!("{} lines became {}", agreed.lines().count(), found.lines().count()),
+        |(k, (a, b))| format!("line {}:\n  was `{a}`\n  is  `{b}`", k + 1),
+    );
+    Some(format!("tests/snapshots/{name}: {first}"))
+}
+
+fn check(snapshots: Vec<(String, String)>) {
+    let changed: Vec<String> = snapshots.iter().filter_map(|(name, found)| compare(name, found)).collect();
+    assert!(changed.is_empty(), "{}\nPARETAU_RECORD=1 writes them anew", changed.join("\n"));
+}
+
+const COMMANDS: [&str; 11] =
+    ["demo", "list", "describe", "simulate", "fit", "effect", "evaluate", "diagnose", "run", "completions", "man"];
+
+#[test]
+fn help() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut snapshots = vec![("help.txt".to_owned(), ok(folder.path(), &["--help"]))];
+    for command in COMMANDS {
+        snapshots.push((format!("help-{command}.txt"), ok(folder.path(), &[command, "--help"])));
+    }
+    check(snapshots);
+}
+
+/// Folder with data, a model and some broken files.
+fn prepared() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    ok(at, &["simulate", "synthetic", "--n", "300", "--d", "6", "--out", "people.csv"]);
+    ok(at, &["fit", "people.csv", "--treatment", "t", "--outcome", "y", "-e", "lr-2", "--out", "model.paretau"]);
+    let write = |name: &str, text: &str| std::fs::write(at.join(name), text).unwrap();
+    write("empty.csv", "");
+    write("ragged.csv", "t,y,x\n0,1,2\n1,2\n");
+    write("three.csv", "t,y,x\na,1,2\nb,2,3\nc,3,4\n");
+    write("words.csv", "t,y,x\n0,1,2\n1,many,3\n");
+    write("infinite.csv", "t,y,x\n0,1,2\n1,2,inf\n");
+    write("constant.csv", "t,y,x\n0,1,2\n1,1,3\n");
+    write("bad.toml", "penalty = = 1\n");
+    write("new.csv", "x1,x2,x3,x4,x5,height\n1,1,1,1,1,1\n");
+    let model = std::fs::read(at.join("model.paretau")).unwrap();
+    std::fs::write(at.join("torn.paretau"), &model[..model.len() / 2]).unwrap();
+    folder
+}
+
+#[test]
+fn errors() {
+    let folder = prepared();
+    let fit = "--treatment t --outcome y --out never.paretau";
+    let cases = [
+        "fit".to_owned(),
+        "fitt".to_owned(),
+        format!("fit people.csv --treatmnt t {fit}"),
+        format!("fit nowhere.csv {fit}"),
+        format!("fit empty.csv {fit}"),
+        format!("fit ragged.csv {fit}"),
+        format!("fit three.csv {fit}"),
+        format!("fit words.csv {fit}"),
+        format!("fit infinite.csv {fit}"),
+        format!("fit constant.csv {fit}"),
+        "fit people.csv --treatment tt --outcome y --out never.paretau".to_owned(),
+        "fit people.csv --outcome y --out never.paretau".to_owned(),
+        format!("fit people.csv {fit} --estimator lr-22"),
+        format!("fit people.csv {fit} --estimator lr-2 --set penaltyy=1"),
+        format!("fit people.csv {fit} --estimator lr-2 --set penalty=-1"),
+        format!("fit people.csv {fit} --estimator lr-2 --config bad.toml"),
+        format!("fit people.csv {fit} --valid 2"),
+        "fit people.csv --treatment t --outcome y --out no/model.paretau".to_owned(),
+        "effect model.paretau new.csv".to_owned(),
+        "effect torn.paretau people.csv".to_owned(),
+        "effect model.paretau people.csv --out people.csv".to_owned(),
+        "effect model.paretau people.csv --interval 0.95".to_owned(),
+        "describe lr-3".to_owned(),
+        "simulate sinthetic --out d.csv".to_owned(),
+        "run frist-look --out r".to_owned(),
+    ];
+    let mut text = String::new();
+    for args in cases {
+        let out = paretau(folder.path(), &args.split_whitespace().chain(["--quiet"]).collect::<Vec<_>>());
+        let told = String::from_utf8(out.stderr).unwrap();
+        text += &format!("$ paretau {args}\n{told}exit {}\n\n", out.status.code().unwrap());
+    }
+    check(vec![("errors.txt".to_owned(), text)]);
+}
+
+/// The document with every number replaced by its kind and every list by its first entry.
+fn shape(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => Value::from(if number.is_f64() { "<number>" } else { "<whole>" }),
+        Value::Array(entries) => Value::Array(entries.first().map(shape).into_iter().collect()),
+        Value::Object(fields) => {
+            Value::Object(fields.iter().map(|(key, value)| (key.clone(), shape(value))).collect::<Map<_, _>>())
+        }
+        other => other.clone(),
+    }
+}
+
+#[test]
+fn json() {
+    let folder = prepared();
+    let cases = [
+        ("list-estimators", "list estimators"),
+        ("list-metrics", "list metrics"),
+        ("list-simulators", "list simulators"),
+        ("list-plans", "list plans"),
+        ("describe", "describe lr-2"),
+        ("simulate", "simulate synthetic --n 50 --d 6 --out d.csv"),
+        ("simulate-stdout", "simulate synthetic --n 3 --d 3 --out -"),
+        ("fit", "fit people.csv --treatment t --outcome y --estimator lr-2 --out m.paretau"),
+        ("effect", "effect model.paretau people.csv --out e.csv"),
+        ("effect-stdout", "effect model.paretau people.csv"),
+        ("evaluate", "evaluate model.paretau people.csv --truth mu0,mu1"),
+        ("diagnose-data", "diagnose people.csv --treatment t --outcome y"),
+        ("diagnose-model", "diagnose model.paretau"),
+        ("run", "run first-look --out r --shard 1/5"),
+    ];
+    let snapshots = cases.iter().map(|(name, args)| {
+        let document = common::json(folder.path(), &args.split_whitespace().collect::<Vec<_>>());
+        let text = serde_json::to_string_pretty(&shape(&document)).unwrap();
+        (format!("json-{name}.json"), format!("{text}\n"))
+    });
+    let mut snapshots: Vec<(String, String)> = snapshots.collect();
+    let out =
+        paretau(folder.path(), &["fit", "nowhere.csv", "--treatment", "t", "--outcome", "y", "--out", "m", "--json"]);
+    snapshots.push(("json-error.json".to_owned(), String::from_utf8(out.stdout).unwrap()));
+    let out = paretau(folder.path(), &["fit", "--json"]);
+    snapshots.push(("json-usage-error.json".to_owned(), String::from_utf8(out.stdout).unwrap()));
+    check(snapshots);
+}

@@ -1,0 +1,127 @@
+//! `effect` on files that are read in batches: order, formats, spellings, and memory that does not grow.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::path::Path;
+use std::process::Stdio;
+
+use common::{command, json, ok};
+
+fn simulate(at: &Path, process: &str, n: &str, d: &str, out: &str) {
+    ok(at, &["simulate", process, "--n", n, "--d", d, "--out", out]);
+}
+
+fn fit(at: &Path, data: &str, more: &[&str]) {
+    let base = ["fit", data, "--treatment", "t", "--outcome", "y", "-e", "lr-2", "--out", "model.paretau", "--quiet"];
+    ok(at, &[&base[..], more].concat());
+}
+
+#[test]
+fn output_is_in_input_order_over_many_batches_and_the_same_from_every_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    simulate(at, "synthetic", "150000", "3", "people.csv");
+    let text = std::fs::read_to_string(at.join("people.csv")).unwrap();
+    let named: String = text
+        .lines()
+        .enumerate()
+        .map(|(i, line)| if i == 0 { format!("{line},who\n") } else { format!("{line},{:07}\n", (i * 7919) % 150_001) })
+        .collect();
+    std::fs::write(at.join("people.csv"), &named).unwrap();
+    fit(at, "people.csv", &["--id", "who"]);
+    ok(at, &["effect", "model.paretau", "people.csv", "--out", "effects.csv", "--quiet"]);
+    let effects = std::fs::read_to_string(at.join("effects.csv")).unwrap();
+    let first = |line: &str| line.split(',').next().unwrap().to_owned();
+    let last = |line: &str| line.rsplit(',').next().unwrap().to_owned();
+    // Leading zeros included.
+    assert!(effects.lines().map(first).eq(named.lines().map(last)));
+    std::fs::write(at.join("zipped.csv.gz"), common::gzip(named.as_bytes())).unwrap();
+    for (data, threads) in [("people.csv", "1"), ("zipped.csv.gz", "2")] {
+        ok(at, &["effect", "model.paretau", data, "--out", "again.csv", "--quiet", "--threads", threads]);
+        assert_eq!(std::fs::read_to_string(at.join("again.csv")).unwrap(), effects, "{data}");
+    }
+    // A mean over batches is the mean.
+    let told = json(at, &["effect", "model.paretau", "people.csv", "--out", "again.parquet"]);
+    let taus: Vec<f64> = effects.lines().skip(1).map(|l| l.split(',').nth(3).unwrap().parse().unwrap()).collect();
+    let mean = taus.iter().sum::<f64>() / taus.len() as f64;
+    assert!((told["mean_effect"].as_f64().unwrap() - mean).abs() < 1e-9 && told["rows"] == 150_000);
+}
+
+#[test]
+fn arms_are_known_however_new_data_spell_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    simulate(at, "synthetic", "300", "3", "people.csv");
+    fit(at, "people.csv", &[]);
+    let plain = ok(at, &["effect", "model.paretau", "people.csv"]);
+    let text = std::fs::read_to_string(at.join("people.csv")).unwrap();
+    for (treated, control) in [("1.0", "0.0"), ("TRUE", "FALSE"), ("true", "false")] {
+        let spelled = text.replace("\n1,", &format!("\n{treated},")).replace("\n0,", &format!("\n{control},"));
+        std::fs::write(at.join("spelled.csv"), spelled).unwrap();
+        assert_eq!(ok(at, &["effect", "model.paretau", "spelled.csv"]), plain, "{treated}");
+    }
+    let shuffled: String = text.lines().map(|l| l.split(',').rev().collect::<Vec<_>>().join(",") + "\n").collect();
+    std::fs::write(at.join("reordered.csv"), shuffled).unwrap();
+    assert_eq!(ok(at, &["effect", "model.paretau", "reordered.csv"]), plain, "columns in any order");
+}
+
+#[test]
+fn a_model_of_sparse_features_reads_plain_columns_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    simulate(at, "news", "200", "30", "words.csv");
+    let text = std::fs::read_to_string(at.join("words.csv")).unwrap();
+    let line = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        let words = cells[5..].iter().enumerate().filter(|(_, v)| **v != "0");
+        let words: String = words.map(|(j, v)| format!(" {}:{v}", j + 1)).collect();
+        format!("{} {}{words}\n", cells[1], cells[0])
+    };
+    assert!(text.starts_with("t,y,mu0,mu1,e,x1,"), "{}", &text[..40]);
+    std::fs::write(at.join("words.svm"), text.lines().skip(1).map(line).collect::<String>()).unwrap();
+    fit(at, "words.svm", &[]);
+    let sparse = ok(at, &["effect", "model.paretau", "words.svm", "--quiet"]);
+    assert_eq!(sparse, ok(at, &["effect", "model.paretau", "words.csv", "--quiet"]));
+}
+
+/// Peak memory of a run, in KiB, as the system counts it.
+#[cfg(target_os = "linux")]
+fn peak(at: &Path, args: &[&str]) -> u64 {
+    let mut child = command(at).args(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let path = format!("/proc/{}/status", child.id());
+    let mut highest = 0;
+    while child.try_wait().unwrap().is_none() {
+        let status = std::fs::read_to_string(&path).unwrap_or_default();
+        let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+        let now = line.and_then(|l| l.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0);
+        highest = highest.max(now);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(child.wait().unwrap().success(), "{args:?}");
+    highest
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_does_not_grow_with_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for ending in ["csv", "parquet", "arrow"] {
+        simulate(at, "synthetic", "100000", "3", &format!("short.{ending}"));
+        simulate(at, "synthetic", "400000", "3", &format!("long.{ending}"));
+        if ending == "csv" {
+            fit(at, "short.csv", &[]);
+        }
+        let [short, long] = ["short", "long"].map(|name| {
+            peak(
+                at,
+                &["effect", "model.paretau", &format!("{name}.{ending}"), "--out", "effects.csv", "--threads", "1"],
+            )
+        });
+        assert!(
+            long < short + short / 3 + (8 << 10),
+            "{ending}: {short} KiB became {long} KiB with four times the rows"
+        );
+    }
+}
