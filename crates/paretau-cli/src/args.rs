@@ -49,6 +49,8 @@ pub(crate) enum Command {
     Evaluate(EvaluateArgs),
     /// Examine the arms' overlap in data before a fit, or what a fitted model found
     Diagnose(DiagnoseArgs),
+    /// Write one self-contained HTML page about a fitted model
+    Report(ReportArgs),
     /// Run an experiment plan; resumable, nothing is done twice
     Run(RunArgs),
     /// Print completions for a shell
@@ -222,6 +224,15 @@ pub(crate) struct DiagnoseArgs {
     // A model file (.paretau) in place of the data shows what its fit found.
     #[command(flatten)]
     pub(crate) data: DataArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Model file
+    pub(crate) model: PathBuf,
+    /// Page to write
+    #[arg(long, value_name = "FILE", default_value = "report.html")]
+    pub(crate) out: PathBuf,
 }
 
 #[derive(Debug, Args)]
