@@ -25,6 +25,9 @@ pub(crate) fn code(name: &str) -> String {
     format!("<code>{}</code>", escape(name))
 }
 
+/// Rows of a table that may stand beside a chart.
+const SHORT: usize = 24;
+
 /// A cell of a table.
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
@@ -92,6 +95,11 @@ impl Table<'_> {
         }
         out.push_str("</tbody></table></div>");
         out
+    }
+
+    /// The table, folded away under a line when it is long.
+    pub(crate) fn beside(&self, line: &str) -> String {
+        if self.rows.len() > SHORT { self.folded(line) } else { format!("<div>{}</div>", self.html()) }
     }
 
     /// The table folded away under a line.

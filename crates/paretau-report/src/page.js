@@ -53,7 +53,7 @@
         body.append(...rows);
       });
     });
-    if (body.rows.length > 8) {
+    if (body.rows.length > 10) {
       const input = make("input", { className: "filter", type: "search", placeholder: "Show rows with…" });
       input.setAttribute("aria-label", "Show only rows with these words: " + table.caption.textContent);
       input.addEventListener("input", () => {

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use paretau_core::{Error, Result};
 use plotters::coord::Shift;
+use plotters::coord::combinators::{BindKeyPoints, LogCoord, WithKeyPoints};
 use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
 use plotters::element::{Circle, Drawable, PathElement, PointCollection, Polygon, Rectangle};
@@ -57,6 +58,31 @@ impl Axis {
         let (lo, hi) = ends(values.into_iter().filter(|v| *v > 0.0));
         let (lo, hi) = if lo > 0.0 { (lo, hi.max(lo)) } else { (1.0, 10.0) };
         Self { label: label.into(), range: lo / 1.12..(hi * 1.12).max(lo * 2.0), log: true, format: number::tick }
+    }
+
+    /// The logarithmic scale, with ticks at 1, 2 and 5 where powers of ten alone would be too few.
+    fn log_scale(&self) -> WithKeyPoints<LogCoord<f64>> {
+        let decades = (self.range.end / self.range.start).log10();
+        let steps: &[f64] = match decades {
+            d if d < 0.7 => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0],
+            d if d < 2.0 => &[1.0, 2.0, 5.0],
+            d if d < 3.0 => &[1.0, 3.0],
+            _ => &[1.0],
+        };
+        let powers = self.range.start.log10().floor() as i32..=self.range.end.log10().ceil() as i32;
+        let stride = (decades / 7.0).ceil().max(1.0) as usize;
+        let ticks: Vec<f64> = powers
+            .step_by(stride)
+            .flat_map(|power| steps.iter().map(move |step| step * 10_f64.powi(power)))
+            .filter(|tick| self.range.contains(tick))
+            .collect();
+        self.range.clone().log_scale().with_key_points(ticks)
+    }
+
+    /// The words of a tick; what rounding makes of 0 is 0.
+    fn tick(&self, value: f64) -> String {
+        let size = (self.range.end - self.range.start).abs();
+        (self.format)(if !self.log && value.abs() < 1e-9 * size { 0.0 } else { value })
     }
 
     pub(crate) fn shown(self, format: fn(f64) -> String) -> Self {
@@ -183,19 +209,9 @@ impl Plot {
         );
         let drawn = match (self.x.log, self.y.log) {
             (false, false) => self.draw(self.x.range.clone(), self.y.range.clone(), &legend, top, (width, height)),
-            (true, false) => {
-                self.draw(self.x.range.clone().log_scale(), self.y.range.clone(), &legend, top, (width, height))
-            }
-            (false, true) => {
-                self.draw(self.x.range.clone(), self.y.range.clone().log_scale(), &legend, top, (width, height))
-            }
-            (true, true) => self.draw(
-                self.x.range.clone().log_scale(),
-                self.y.range.clone().log_scale(),
-                &legend,
-                top,
-                (width, height),
-            ),
+            (true, false) => self.draw(self.x.log_scale(), self.y.range.clone(), &legend, top, (width, height)),
+            (false, true) => self.draw(self.x.range.clone(), self.y.log_scale(), &legend, top, (width, height)),
+            (true, true) => self.draw(self.x.log_scale(), self.y.log_scale(), &legend, top, (width, height)),
         };
         out += &drawn.map_err(|e| Error::Numeric { what: "drawing a chart", message: e.to_string() })?;
         out += "</svg>";
@@ -248,17 +264,16 @@ impl Plot {
             let y_words = if self.names.is_none() && !self.y.label.is_empty() { 18 } else { 0 };
             let mut chart = ChartBuilder::on(&root)
                 .margin_top(top * FINE)
-                .margin_right(14 * FINE)
+                .margin_right(22 * FINE)
                 .margin_left((2 + y_words) * FINE)
                 .x_label_area_size(38 * FINE)
                 .y_label_area_size(left * FINE)
                 .build_cartesian_2d(x, y)?;
-            let (x_format, y_format) = (self.x.format, self.y.format);
             let grid = stroke(Paint::Grid, 1.0);
             let nothing = Paint::Grid.rgb().mix(0.0);
             let mut mesh = chart.configure_mesh();
-            let show_x = move |v: &f64| x_format(*v);
-            let show_y = move |v: &f64| y_format(*v);
+            let show_x = |v: &f64| self.x.tick(*v);
+            let show_y = |v: &f64| self.y.tick(*v);
             mesh.bold_line_style(grid)
                 .light_line_style(nothing)
                 .axis_style(stroke(Paint::Axis, 1.0))
@@ -284,8 +299,10 @@ impl Plot {
                 root.draw_text(name, &style, (left_edge - 6 * FINE as i32, y))?;
             }
             let style = letters(Paint::Muted).pos(Pos::new(HPos::Center, VPos::Bottom));
-            let middle = i32::midpoint(left_edge, right_edge);
-            root.draw_text(&self.x.label, &style, (middle, (height * FINE) as i32 - 2 * FINE as i32))?;
+            let label = shortened(&self.x.label, width - 8);
+            let half = (text_width(&label) * FINE) as i32 / 2 + 4 * FINE as i32;
+            let middle = i32::midpoint(left_edge, right_edge).min((width * FINE) as i32 - half).max(half);
+            root.draw_text(&label, &style, (middle, (height * FINE) as i32 - 2 * FINE as i32))?;
             if y_words > 0 {
                 let font =
                     ("sans-serif", LETTERS * FINE).into_font().transform(plotters::style::FontTransform::Rotate270);

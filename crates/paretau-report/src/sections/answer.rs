@@ -23,9 +23,9 @@ pub(crate) fn answer(records: &Records) -> Result<Section> {
     if let Some(average) = records.averages.first() {
         let _ = write!(html, "<p class=\"lead\">{}</p>", sentence(&records.question, average.effect, unit));
     }
-    html += &context(records, unit);
     html += &warnings(&records.warnings);
-    html += &averages(records, unit)?.html(&meanings(records))?;
+    let chart = averages(records, unit).html(&meanings(records))?;
+    let _ = write!(html, "<div class=\"pair\"><div>{}</div>{chart}</div>", context(records, unit));
     Ok(Section { id: "answer", heading: "The answer", html })
 }
 
@@ -103,7 +103,7 @@ fn warnings(warnings: &[String]) -> String {
     format!("<div class=\"notice\"><h3>Before you rely on it</h3><ul>{items}</ul></div>")
 }
 
-fn averages(records: &Records, unit: Unit) -> Result<Plot> {
+fn averages(records: &Records, unit: Unit) -> Plot {
     let mut rows: Vec<(String, Interval, Paint)> =
         records.averages.iter().map(|a| (a.of.clone(), a.effect, Paint::Main)).collect();
     if let Some(findings) = &records.findings {
@@ -128,7 +128,7 @@ fn averages(records: &Records, unit: Unit) -> Result<Plot> {
         .iter()
         .map(|(of, e, _)| format!("{of}: {} ({} to {})", unit.show(e.value), unit.show(e.lo), unit.show(e.hi)))
         .collect();
-    Ok(Plot {
+    Plot {
         id: "averages",
         title: "Average effects with 95 % intervals".to_owned(),
         alternative: format!("Points with intervals. {}.", told.join("; ")),
@@ -145,7 +145,7 @@ fn averages(records: &Records, unit: Unit) -> Result<Plot> {
         },
         marks,
         height: 52 + 34 * rows.len() as u32,
-    })
+    }
 }
 
 /// What an axis of effects is called.

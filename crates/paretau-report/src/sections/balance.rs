@@ -26,7 +26,7 @@ pub(crate) fn balance(records: &Records) -> Result<Option<Section>> {
         String::new()
     };
     let html = format!(
-        "<p>Distances between the arms in standard deviations. Before weighting {} beyond 0.1, after weighting {}.{listed}</p>{}{}",
+        "<p>Distances between the arms in standard deviations. Before weighting {} beyond 0.1, after weighting {}.{listed}</p><div class=\"pair\">{}{}</div>",
         features(before),
         features(after),
         love(all).html("")?,
@@ -95,5 +95,5 @@ fn table(all: &[Balance]) -> String {
         header: &["feature", "before", "after"],
         rows: all.iter().map(|b| vec![Cell::html(code(&b.name)), cell(b.before), cell(b.after)]).collect(),
     }
-    .folded("All numbers")
+    .beside("All numbers")
 }

@@ -102,13 +102,13 @@ fn roles(all: &[FeatureRole]) -> Result<String> {
     };
     Ok(format!(
         "<p>The model labels {} features as instruments (they move the treatment only), {} as confounders (treatment and outcome) \
-         and {} as adjusters (the outcome only); {} are hardly read. Labels describe this model, they do not prove causes.</p>{}{}",
+         and {} as adjusters (the outcome only); {} are hardly read. Labels describe this model, they do not prove causes.</p><div class=\"pair\">{}{}</div>",
         count(tally(Role::Instrument)),
         count(tally(Role::Confounder)),
         count(tally(Role::Adjuster)),
         count(tally(Role::None)),
         plot.html("")?,
-        table.folded("All numbers")
+        table.beside("All numbers")
     ))
 }
 
@@ -147,9 +147,10 @@ fn importance(all: &[Importance]) -> Result<String> {
         rows: order
             .iter()
             .take(LISTED)
-            .map(|i| vec![Cell::html(code(&i.name)), Cell::number(i.share, &percent(i.share))])
+            .map(|i| {
+                vec![Cell::html(code(&i.name)), Cell::number(i.share, &format!("{} %", fixed(100.0 * i.share, 1)))]
+            })
             .collect(),
     };
-    let rest = if all.len() > SHOWN { table.folded("All numbers") } else { String::new() };
-    Ok(format!("{}{rest}", plot.html("")?))
+    Ok(format!("<div class=\"pair\">{}{}</div>", plot.html("")?, table.beside("All numbers")))
 }

@@ -37,9 +37,11 @@ pub(crate) fn overlap(records: &Records) -> Result<Section> {
         if findings.weights.iter().any(|w| w.tail.is_some()) {
             html += &tails(&findings.weights).html(&khat_words(overlap))?;
         }
+        html += &table(overlap);
         html += "</div>";
+    } else {
+        html += &table(overlap);
     }
-    html += &table(overlap);
     Ok(Section { id: "overlap", heading: "Can the arms be compared?", html })
 }
 
@@ -260,37 +262,24 @@ fn khat_words(overlap: &Overlap) -> String {
 }
 
 fn table(overlap: &Overlap) -> String {
-    let row = |(arm, name): (&ArmOverlap, &str)| {
-        let whole = |v: f64| Cell::number(v, &fixed(v, 0));
-        let [raw, truncated, smoothed] = arm.effective.map(whole);
-        vec![
-            Cell::text(name),
-            Cell::number(arm.n as f64, &count(arm.n)),
-            arm.khat.map_or_else(Cell::none, |k| Cell::number(k, &fixed(k, 2))),
-            Cell::number(arm.khat_limit, &fixed(arm.khat_limit, 2)),
-            raw,
-            truncated,
-            smoothed,
-            Cell::number(arm.max_raw, &significant(arm.max_raw, 3)),
-            Cell::number(arm.max_smoothed, &significant(arm.max_smoothed, 3)),
-            Cell::number(arm.at_risk as f64, &count(arm.at_risk)),
-        ]
-    };
-    Table {
-        caption: "Weights by arm",
-        header: &[
-            "arm",
-            "people",
-            "k-hat",
-            "limit",
-            "effective, raw",
-            "truncated",
-            "smoothed",
-            "largest weight, raw",
-            "smoothed",
-            "people at risk",
-        ],
-        rows: overlap.arms.iter().zip(ARMS).map(row).collect(),
-    }
-    .html()
+    type Row<'a> = (&'a str, &'a dyn Fn(&ArmOverlap) -> Cell);
+    let whole = |v: f64| Cell::number(v, &fixed(v, 0));
+    let digits = |v: f64| Cell::number(v, &significant(v, 3));
+    let measures: [Row<'_>; 9] = [
+        ("people", &|a| Cell::number(a.n as f64, &count(a.n))),
+        ("people with a propensity below 0.05 or above 0.95", &|a| Cell::number(a.at_risk as f64, &count(a.at_risk))),
+        ("k-hat of the weights' tail", &|a| a.khat.map_or_else(Cell::none, |k| Cell::number(k, &fixed(k, 2)))),
+        ("limit of k-hat", &|a| Cell::number(a.khat_limit, &fixed(a.khat_limit, 2))),
+        ("largest weight, raw", &|a| digits(a.max_raw)),
+        ("largest weight, smoothed", &|a| digits(a.max_smoothed)),
+        ("effective rows, raw weights", &|a| whole(a.effective[0])),
+        ("effective rows, truncated weights", &|a| whole(a.effective[1])),
+        ("effective rows, smoothed weights", &|a| whole(a.effective[2])),
+    ];
+    let rows = measures
+        .iter()
+        .map(|(name, value)| vec![Cell::text(name), value(&overlap.arms[0]), value(&overlap.arms[1])])
+        .collect();
+    let table = Table { caption: "Both arms in numbers", header: &["measure", "control", "treated"], rows };
+    format!("<div>{}</div>", table.html())
 }
