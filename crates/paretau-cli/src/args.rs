@@ -33,7 +33,7 @@ pub(crate) struct Common {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Do the whole job once on made-up data: simulate, fit, compare, write model and effects
+    /// Do the whole job once on made-up data: simulate, fit, compare, write model, effects and report
     Demo(DemoArgs),
     /// List estimators, metrics, simulators or plans
     List(ListArgs),
@@ -113,7 +113,7 @@ pub(crate) struct RoleArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Folder for the data, the model and the effects
+    /// Folder for the data, the model, the effects and the report
     #[arg(long, value_name = "DIR", default_value = "paretau-demo")]
     pub(crate) out: PathBuf,
 }

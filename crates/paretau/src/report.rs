@@ -1,8 +1,8 @@
 //! From a model to the records of its report, and to the page.
 
-use paretau_core::Result;
-use paretau_eval::{ArmOverlap, OverlapReport};
-use paretau_report::{Average, Bin, Curve, Interval, Making, Overlap, Param, Question, Records};
+use paretau_core::{Family, Result};
+use paretau_eval::{ArmOverlap, IMBALANCE, OverlapReport};
+use paretau_report::{Average, Balance, Bin, Curve, Interval, Making, Overlap, Param, Question, Records};
 use serde_json::Value;
 
 use crate::about::{About, Estimate};
@@ -31,7 +31,7 @@ pub fn records(model: &Model) -> Records {
             reference: info.reference.to_owned(),
         },
         averages: averages(about),
-        warnings: warnings(about),
+        warnings: warnings(model),
         notes: about.notes.clone(),
         findings: model.findings().cloned(),
         overlap: overlap(&about.overlap),
@@ -65,16 +65,48 @@ fn averages(about: &About) -> Vec<Average> {
     ]
 }
 
-/// Warnings of the overlap first: they bear on everything else. Nets repeat some of them in their own words.
-fn warnings(about: &About) -> Vec<String> {
+/// Warnings of the overlap first, then of the balance: they bear on everything else. What forests and nets say about the
+/// overlap in words of their own is left out where the same was said before.
+fn warnings(model: &Model) -> Vec<String> {
+    let about = model.about();
     let known: Vec<&str> = about.overlap.warnings.iter().map(|w| w.code.as_str()).collect();
+    let at_risk = known.contains(&"arms-hardly-overlap") || known.contains(&"rows-at-risk");
     let repeated = |code: &str| match code {
         "heavy-weights" => known.contains(&"heavy-tail"),
-        "poor-overlap" => known.contains(&"arms-hardly-overlap") || known.contains(&"rows-at-risk"),
+        "little-overlap" => at_risk,
+        "poor-overlap" => at_risk && model.entry().info().family == Family::Neural,
         _ => false,
     };
-    let own = about.diagnostics.warnings.iter().filter(|w| !repeated(&w.code));
-    about.overlap.warnings.iter().chain(own).map(|w| sentence(&w.message)).collect()
+    let own = about.diagnostics.warnings.iter().filter(|w| !repeated(&w.code)).map(|w| w.message.as_str());
+    let overlap = about.overlap.warnings.iter().map(|w| w.message.as_str());
+    overlap.map(sentence).chain(imbalance(model)).chain(own.map(sentence)).collect()
+}
+
+/// A warning when weighting leaves the arms apart by more than chance would.
+fn imbalance(model: &Model) -> Option<String> {
+    /// Distances of so many standard errors are not chance, even among many features.
+    const ERRORS: f64 = 3.0;
+    let findings = model.findings()?;
+    let [control, treated] = &model.about().overlap.arms;
+    let error = (1.0 / control.ess_smoothed + 1.0 / treated.ess_smoothed).sqrt();
+    let limit = IMBALANCE.max(ERRORS * error);
+    let size = |b: &Balance| b.after.map_or(f64::INFINITY, f64::abs);
+    let off: Vec<&Balance> = findings.balance.iter().filter(|b| size(b) > limit).collect();
+    let worst = off.iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
+    let apart = worst.after.map_or_else(
+        || "which tells them apart completely".to_owned(),
+        |d| format!("which differs by {:.2} standard deviations", d.abs()),
+    );
+    let (count, verb) = if off.len() == 1 {
+        ("One feature".to_owned(), "differs")
+    } else {
+        (format!("{} features", off.len()), "differ")
+    };
+    Some(format!(
+        "{count} of {} still {verb} between the arms after weighting by the propensity, most of all {}, {apart}: the \
+         propensities do not make the arms alike, so the answer leans on the outcome model.",
+        findings.n_balanced, worst.name
+    ))
 }
 
 /// The text with a capital first letter and a full stop.

@@ -7,7 +7,7 @@ use crate::html::{Cell, Table};
 use crate::ink::Paint;
 use crate::number::{count, fixed, percent, significant, tick};
 use crate::plot::{Axis, Key, Mark, Plot, Shape};
-use crate::records::{ArmOverlap, ArmWeights, Overlap, Records, Tail, WeightRank};
+use crate::records::{ArmOverlap, ArmWeights, Overlap, Records, WeightRank};
 
 const ARMS: [&str; 2] = ["control", "treated"];
 const PAINTS: [Paint; 2] = [Paint::Control, Paint::Treated];
@@ -27,22 +27,34 @@ pub(crate) fn overlap(records: &Records) -> Result<Section> {
         "Rows that an unweighted comparison of the same precision would need. “Truncated” holds propensities within 0.1 and 0.9.",
     )?;
     html += "</div>";
-    if let Some(findings) = &records.findings {
-        html += "<div class=\"pair\">";
-        for (arm, weights) in findings.weights.iter().enumerate() {
-            if weights.ranks.len() > 1 {
-                html += &weights_by_rank(arm, weights).html(&tail_words(&overlap.arms[arm], weights.tail))?;
+    match &records.findings {
+        Some(findings) if findings.weights.iter().all(alike) => {
+            html +=
+                "<p>The weights of each arm are alike to within 5 %, as in a trial: there is no tail to smooth.</p>";
+            html += &table(overlap);
+        }
+        Some(findings) => {
+            html += "<div class=\"pair\">";
+            for (arm, weights) in findings.weights.iter().enumerate() {
+                html += &weights_by_rank(arm, weights).html(&tail_words(&overlap.arms[arm], weights))?;
             }
+            if findings.weights.iter().any(|w| w.tail.is_some() && !alike(w)) {
+                html += &tails(&findings.weights).html(&khat_words(overlap))?;
+            }
+            html += &table(overlap);
+            html += "</div>";
         }
-        if findings.weights.iter().any(|w| w.tail.is_some()) {
-            html += &tails(&findings.weights).html(&khat_words(overlap))?;
-        }
-        html += &table(overlap);
-        html += "</div>";
-    } else {
-        html += &table(overlap);
+        None => html += &table(overlap),
     }
     Ok(Section { id: "overlap", heading: "Can the arms be compared?", html })
+}
+
+/// Whether an arm's weights hardly vary.
+fn alike(weights: &ArmWeights) -> bool {
+    match (weights.ranks.first(), weights.ranks.last()) {
+        (Some(largest), Some(smallest)) => largest.raw <= 1.05 * smallest.raw,
+        _ => true,
+    }
 }
 
 fn propensities(overlap: &Overlap) -> Plot {
@@ -180,8 +192,9 @@ fn weights_by_rank(arm: usize, weights: &ArmWeights) -> Plot {
     }
 }
 
-fn tail_words(arm: &ArmOverlap, tail: Option<Tail>) -> String {
-    match tail {
+fn tail_words(arm: &ArmOverlap, weights: &ArmWeights) -> String {
+    match weights.tail {
+        _ if alike(weights) => "These weights are alike to within 5 %: there is no tail to smooth.".to_owned(),
         Some(tail) => format!(
             "The {} largest of {} weights are replaced by those of a generalised Pareto tail with shape {}.",
             count(tail.m),

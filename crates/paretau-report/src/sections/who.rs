@@ -222,7 +222,15 @@ fn agreement(findings: &Findings) -> String {
              predictions."
         }
     };
-    format!("People in groups of equal size by predicted effect; what was seen is a doubly robust estimate. {how}")
+    let rosy = if findings.effects.held_out {
+        ""
+    } else {
+        " The model learnt from these very people, so this looks better than it would for new ones: `paretau evaluate` on \
+         other rows tells."
+    };
+    format!(
+        "People in groups of equal size by predicted effect; what was seen is a doubly robust estimate. {how}{rosy}"
+    )
 }
 
 fn tree(findings: &Findings, unit: Unit) -> String {
