@@ -49,7 +49,7 @@ pub(crate) enum Command {
     Evaluate(EvaluateArgs),
     /// Examine the arms' overlap in data before a fit, or what a fitted model found
     Diagnose(DiagnoseArgs),
-    /// Write one self-contained HTML page about a fitted model
+    /// Write one self-contained HTML page about a fitted model or about the folder of a run
     Report(ReportArgs),
     /// Run an experiment plan; resumable, nothing is done twice
     Run(RunArgs),
@@ -228,8 +228,9 @@ pub(crate) struct DiagnoseArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Model file
-    pub(crate) model: PathBuf,
+    /// Model file, or the folder of a run
+    #[arg(value_name = "MODEL|DIR")]
+    pub(crate) from: PathBuf,
     /// Page to write
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     pub(crate) out: PathBuf,

@@ -11,9 +11,9 @@ mod plot;
 mod records;
 mod sections;
 
-pub use page::render;
+pub use page::{render, render_run};
 pub use records::{
     ArmOverlap, ArmWeights, Average, Balance, Bin, Curve, EffectGroup, EffectNode, EffectSplit, EffectSummary,
-    EffectTree, Findings, Interval, Making, Overlap, Param, Question, Records, SortedEffect, Subgroup, Tail,
-    WeightRank,
+    EffectTree, Findings, Interval, Making, Overlap, Param, Question, Records, RunRecords, RunScore, SortedEffect,
+    Subgroup, Tail, WeightRank,
 };

@@ -25,7 +25,7 @@ use crate::number;
 /// Size of all letters, in pixels.
 const LETTERS: u32 = 12;
 /// Width of a letter over their size, on average and generously.
-const LETTER_WIDTH: f64 = 0.54;
+const LETTER_WIDTH: f64 = 0.6;
 const WIDE: u32 = 560;
 const NARROW: u32 = 340;
 
@@ -166,7 +166,7 @@ impl Key {
 #[derive(Debug, Clone)]
 pub(crate) struct Plot {
     /// A short name without spaces, for links and downloads.
-    pub(crate) id: &'static str,
+    pub(crate) id: String,
     pub(crate) title: String,
     /// What there is to see, for those who cannot see it.
     pub(crate) alternative: String,

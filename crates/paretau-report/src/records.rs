@@ -318,3 +318,33 @@ pub struct Param {
     /// What it does.
     pub help: String,
 }
+
+/// The scores of an experiment's run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunRecords {
+    /// Name of the run's folder.
+    pub name: String,
+    /// Version of paretau that tells of it.
+    pub version: String,
+    /// Scores, in the order in which they were first recorded.
+    pub scores: Vec<RunScore>,
+    /// Cells that failed, with the reason.
+    pub failures: Vec<String>,
+}
+
+/// One metric of a method on a data set, over realisations and seeds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunScore {
+    /// Data set.
+    pub data: String,
+    /// Method.
+    pub method: String,
+    /// Metric.
+    pub metric: String,
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation; absent for a single value.
+    pub sd: Option<f64>,
+    /// Values.
+    pub n: usize,
+}

@@ -15,6 +15,7 @@ pub mod model_file;
 mod overlap;
 pub mod registry;
 mod report;
+mod run_report;
 mod threads;
 
 pub use about::{About, Averages, Estimate};
@@ -28,7 +29,8 @@ pub use paretau_core::*;
 pub use paretau_data as data;
 pub use paretau_eval as eval;
 pub use paretau_kernels as kernels;
-pub use paretau_report::{Findings, Records};
+pub use paretau_report::{Findings, Records, RunRecords};
 pub use registry::{DEFAULT_ESTIMATOR, TOOLBOX, find};
 pub use report::{records, report};
+pub use run_report::{report_run, run_records};
 pub use threads::with_threads;

@@ -1,17 +1,20 @@
-//! `paretau report`: one self-contained page about a fitted model, from what the model file holds.
+//! `paretau report`: one self-contained page about a fitted model or a run, from what their files hold.
 
 use anyhow::Result;
 use paretau::Model;
 use paretau::data::write_atomically;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::{Common, ReportArgs};
 use crate::output;
 
 pub(crate) fn run(args: &ReportArgs, common: &Common) -> Result<()> {
-    let model = Model::load(&args.model)?;
-    let records = paretau::records(&model);
-    let page = paretau::report(&model)?;
+    let (page, records): (String, Value) = if args.from.is_dir() {
+        (paretau::report_run(&args.from)?, serde_json::to_value(paretau::run_records(&args.from)?)?)
+    } else {
+        let model = Model::load(&args.from)?;
+        (paretau::report(&model)?, serde_json::to_value(paretau::records(&model))?)
+    };
     write_atomically(&args.out, page.as_bytes())?;
     if common.json {
         return output::json(&json!({ "out": args.out, "bytes": page.len(), "records": records }));

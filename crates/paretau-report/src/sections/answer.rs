@@ -129,7 +129,7 @@ fn averages(records: &Records, unit: Unit) -> Plot {
         .map(|(of, e, _)| format!("{of}: {} ({} to {})", unit.show(e.value), unit.show(e.lo), unit.show(e.hi)))
         .collect();
     Plot {
-        id: "averages",
+        id: "averages".to_owned(),
         title: "Average effects with 95 % intervals".to_owned(),
         alternative: format!("Points with intervals. {}.", told.join("; ")),
         x: Axis::over(axis_label(&records.question), values),

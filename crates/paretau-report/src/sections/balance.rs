@@ -65,7 +65,7 @@ fn love(all: &[Balance]) -> Plot {
     let worst =
         shown.first().map_or(String::new(), |b| format!(" The most different feature before weighting is {}.", b.name));
     Plot {
-        id: "balance-plot",
+        id: "balance-plot".to_owned(),
         title: if all.len() > shown.len() {
             format!("The {} features that differ most", shown.len())
         } else {

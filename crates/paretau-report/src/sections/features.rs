@@ -34,12 +34,15 @@ fn role_name(role: Role) -> &'static str {
     }
 }
 
+/// A role with its colour and its reading strength.
+type Kind = (&'static str, Paint, fn(&FeatureRole) -> f64);
+
 fn roles(all: &[FeatureRole]) -> Result<String> {
     let strongest = |r: &FeatureRole| r.instrument.max(r.confounder).max(r.adjuster);
     let mut order: Vec<&FeatureRole> = all.iter().collect();
     order.sort_by(|a, b| strongest(b).total_cmp(&strongest(a)).then_with(|| a.name.cmp(&b.name)));
     let shown = &order[..order.len().min(SHOWN)];
-    let kinds: [(&str, Paint, fn(&FeatureRole) -> f64); 3] = [
+    let kinds: [Kind; 3] = [
         ("instrument", Paint::Treated, |r| r.instrument),
         ("confounder", Paint::Limit, |r| r.confounder),
         ("adjuster", Paint::After, |r| r.adjuster),
@@ -62,7 +65,7 @@ fn roles(all: &[FeatureRole]) -> Result<String> {
     }
     let tally = |role: Role| all.iter().filter(|r| r.role == role).count();
     let plot = Plot {
-        id: "roles",
+        id: "roles".to_owned(),
         title: if all.len() > shown.len() {
             format!("The {} features read most", shown.len())
         } else {
@@ -127,7 +130,7 @@ fn importance(all: &[Importance]) -> Result<String> {
         })
         .collect();
     let plot = Plot {
-        id: "importance",
+        id: "importance".to_owned(),
         title: "What the model tells effects apart by".to_owned(),
         alternative: format!(
             "Importance of features, largest first: {}.",

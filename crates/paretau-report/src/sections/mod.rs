@@ -5,6 +5,7 @@ mod balance;
 mod features;
 mod making;
 mod overlap;
+mod run;
 mod training;
 mod who;
 
@@ -13,6 +14,7 @@ pub(crate) use balance::balance;
 pub(crate) use features::features;
 pub(crate) use making::making;
 pub(crate) use overlap::overlap;
+pub(crate) use run::run;
 pub(crate) use training::training;
 pub(crate) use who::who;
 

@@ -82,7 +82,7 @@ fn propensities(overlap: &Overlap) -> Plot {
     }
     marks.push(Mark::Along { y: 0.0, paint: Paint::Axis });
     Plot {
-        id: "propensities",
+        id: "propensities".to_owned(),
         title: "Propensities by arm".to_owned(),
         alternative: format!(
             "Mirrored histogram: treated people upwards, control people downwards. Propensities run from {} to {}.",
@@ -134,7 +134,7 @@ fn effective(overlap: &Overlap) -> Plot {
         })
         .collect();
     Plot {
-        id: "effective-rows",
+        id: "effective-rows".to_owned(),
         title: "What is left after weighting".to_owned(),
         alternative: format!("Effective sample sizes. {}.", told.join("; ")),
         x: Axis {
@@ -176,7 +176,7 @@ fn weights_by_rank(arm: usize, weights: &ArmWeights) -> Plot {
     }
     let largest = weights.ranks.first().map_or((1.0, 1.0), |r| (r.raw, r.smoothed));
     Plot {
-        id: ["weights-control", "weights-treated"][arm],
+        id: format!("weights-{}", ARMS[arm]),
         title: format!("Weights of the {} arm, largest first", ARMS[arm]),
         alternative: format!(
             "Inverse propensity weights by rank, both axes logarithmic. The largest is {} before smoothing and {} after.",
@@ -238,7 +238,7 @@ fn tails(weights: &[ArmWeights; 2]) -> Plot {
         .collect();
     legend.push(Key::new(Paint::Muted, Shape::Line, "perfect fit"));
     Plot {
-        id: "tail-fit",
+        id: "tail-fit".to_owned(),
         title: "How well the tail fits".to_owned(),
         alternative: format!(
             "Largest weights as seen against those expected by the fitted Pareto tail. {}.",

@@ -31,8 +31,6 @@ pub(crate) fn training(records: &Records) -> Result<Option<Section>> {
     Ok(Some(Section { id: "training", heading: "How training went", html }))
 }
 
-const IDS: [&str; 4] = ["training-1", "training-2", "training-3", "training-4"];
-
 fn plot(k: usize, name: &str, curves: &[&Curve]) -> Plot {
     let members = curves.len();
     let mut marks: Vec<Mark> = curves
@@ -53,7 +51,7 @@ fn plot(k: usize, name: &str, curves: &[&Curve]) -> Plot {
     }
     let steps = curves.iter().flat_map(|c| c.points.iter().map(|p| p.0)).fold(0.0, f64::max);
     Plot {
-        id: IDS[k.min(IDS.len() - 1)],
+        id: format!("training-{}", k + 1),
         title: name.to_owned(),
         alternative: format!("{} training curves over {} steps.", members, count(steps as usize)),
         x: Axis::over("step", curves.iter().flat_map(|c| c.points.iter().map(|p| p.0))),

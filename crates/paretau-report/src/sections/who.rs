@@ -71,7 +71,7 @@ fn histogram(question: &Question, effects: &EffectSummary, unit: Unit) -> Plot {
     }
     marks.push(Mark::Across { x: effects.mean * unit.scale, paint: Paint::Limit });
     Plot {
-        id: "effects-histogram",
+        id: "effects-histogram".to_owned(),
         title: "How effects are distributed".to_owned(),
         alternative: format!(
             "Histogram of the predicted effects: mean {}, standard deviation {}, {} of people above zero.",
@@ -119,7 +119,7 @@ fn sorted(question: &Question, effects: &EffectSummary, unit: Unit) -> Plot {
     }
     let ends = (effects.sorted.first().map_or(0.0, |s| s.tau), effects.sorted.last().map_or(0.0, |s| s.tau));
     Plot {
-        id: "effects-sorted",
+        id: "effects-sorted".to_owned(),
         title: "Everybody's effect, sorted".to_owned(),
         alternative: format!(
             "Predicted effects in rising order, from {} to {}{}.",
@@ -190,7 +190,7 @@ fn groups(question: &Question, findings: &Findings, unit: Unit) -> Plot {
         .map(|g| format!("predicted {}, seen {}", unit.show(g.predicted), unit.show(g.seen.value)))
         .collect();
     Plot {
-        id: "effect-groups",
+        id: "effect-groups".to_owned(),
         title: "Does the ranking hold?".to_owned(),
         alternative: format!("People in groups by predicted effect, with what was seen in each: {}.", told.join("; ")),
         x,

@@ -125,3 +125,88 @@ fn question<'a>(
     }
     best
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use paretau_core::{Dense, Design, Effects, Features, Seed};
+    use paretau_data::{Table, TableColumn, Text};
+
+    use super::super::{Evidence, subgroups};
+    use super::*;
+
+    /// Rows whose effect is 2 for the old, 1 for the young in the north, 0 for the others; ages have gaps.
+    fn people() -> (Table, Design, Effects) {
+        let mut rng = Seed(3).rng();
+        let n = 2000;
+        let age: Vec<f64> =
+            (0..n).map(|_| if rng.bernoulli(0.1) { f64::NAN } else { (20.0 + 60.0 * rng.uniform()).round() }).collect();
+        let north: Vec<bool> = (0..n).map(|_| rng.bernoulli(0.4)).collect();
+        let noise: Vec<f64> = (0..n).map(|_| rng.normal()).collect();
+        let tau: Vec<f64> = (0..n).map(|i| if age[i] > 50.0 { 2.0 } else { f64::from(u8::from(north[i])) }).collect();
+        let t: Vec<u8> = (0..n).map(|_| u8::from(rng.bernoulli(0.5))).collect();
+        let y: Vec<f64> = (0..n).map(|i| f64::from(t[i]) * tau[i] + 0.1 * rng.normal()).collect();
+        let region = Text::from_cells(north.iter().map(|north| Some(if *north { "north" } else { "south" })));
+        let table = Table::new(vec![
+            TableColumn::number("noise", noise),
+            TableColumn::number("age", age),
+            TableColumn::text("region", region),
+        ])
+        .unwrap();
+        let design = Design::new(Features::Dense(Dense::new(n, 1, vec![0.0; n]).unwrap()), t, y).unwrap();
+        let effects = Effects { mu0: vec![0.0; n], mu1: tau.clone(), tau, e: None, se: None };
+        (table, design, effects)
+    }
+
+    fn words(node: &EffectNode, out: &mut Vec<(String, f64)>) {
+        if let Some(split) = &node.split {
+            out.push((split.yes.clone(), split.left.predicted));
+            out.push((split.no.clone(), split.right.predicted));
+            words(&split.left, out);
+            words(&split.right, out);
+        }
+    }
+
+    #[test]
+    fn the_tree_finds_the_steps_and_its_words_are_true() {
+        let (table, design, effects) = people();
+        let scores = effects.tau.clone();
+        let evidence = Evidence { design: &design, effects: &effects, scores };
+        let grouped = Grouped::of(&table, &effects.tau, 40);
+        assert_eq!(grouped[0].name, "age");
+        let tree = tree(&evidence, &grouped);
+        assert!(tree.explained > 0.9, "{}", tree.explained);
+        let mut told = vec![];
+        words(&tree.root, &mut told);
+        assert!(told.iter().any(|(w, _)| w.starts_with("region is")), "{told:?}");
+        assert!(told.iter().all(|(w, _)| !w.contains("noise")), "{told:?}");
+        // The condition of the first branch, applied to the table by hand, gives the numbers that the tree tells.
+        let split = tree.root.split.as_ref().unwrap();
+        let bound: f64 = split.yes.strip_prefix("age at most ").unwrap().parse().unwrap();
+        assert_eq!(split.no, format!("age above {bound}, or missing"));
+        let paretau_data::ColumnData::Number(age) = &table.column("age").unwrap().data else {
+            panic!("age is a number")
+        };
+        let rows: Vec<usize> = (0..age.len()).filter(|&i| age[i] <= bound).collect();
+        assert_eq!(split.left.n, rows.len());
+        let mean = rows.iter().map(|&i| effects.tau[i]).sum::<f64>() / rows.len() as f64;
+        assert!((split.left.predicted - mean).abs() < 1e-12);
+        assert_eq!(split.left.n + split.right.n, age.len());
+    }
+
+    #[test]
+    fn subgroups_cover_every_row_once() {
+        let (table, design, effects) = people();
+        let evidence = Evidence { design: &design, effects: &effects, scores: effects.tau.clone() };
+        let grouped = Grouped::of(&table, &effects.tau, 40);
+        let found = subgroups::subgroups(&evidence, &grouped);
+        for feature in ["age", "region", "noise"] {
+            let own: Vec<_> = found.iter().filter(|s| s.feature == feature).collect();
+            assert_eq!(own.iter().map(|s| s.n).sum::<usize>(), 2000, "{feature}");
+            assert!(own.len() >= 2 && own.iter().all(|s| s.seen.lo <= s.seen.value && s.seen.value <= s.seen.hi));
+        }
+        let levels: Vec<&str> = found.iter().filter(|s| s.feature == "region").map(|s| s.level.as_str()).collect();
+        assert_eq!(levels, ["south", "north"]);
+        assert!(found.iter().any(|s| s.feature == "age" && s.level == "missing"));
+    }
+}
