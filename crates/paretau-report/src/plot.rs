@@ -254,7 +254,7 @@ impl Plot {
         {
             let root = Ink::new(&mut out, width, height).into_drawing_area();
             draw_legend(&root, legend)?;
-            let most = (width * 2 / 5).saturating_sub(10);
+            let most = (width * 9 / 20).saturating_sub(10);
             let names: Option<Vec<String>> =
                 self.names.as_ref().map(|names| names.iter().map(|n| shortened(n, most)).collect());
             let left = match &names {

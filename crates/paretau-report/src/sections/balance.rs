@@ -75,7 +75,7 @@ fn love(all: &[Balance]) -> Plot {
             "Absolute standardised differences of {} features before and after weighting, with a line at 0.1.{worst}",
             shown.len()
         ),
-        x: Axis::from_zero("difference between the arms, standard deviations", sizes.chain([IMBALANCE])),
+        x: Axis::from_zero("difference in standard deviations", sizes.chain([IMBALANCE])),
         y: Axis { label: String::new(), range: shown.len() as f64 - 0.4..-0.6, log: false, format: |_| String::new() },
         names: Some(shown.iter().map(|b| b.name.clone()).collect()),
         legend: vec![
