@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
+mod browser;
 mod generate;
 mod golden;
 mod layers;
@@ -21,6 +22,7 @@ cargo xtask <verb>
   gen [--check]    make the generated files from the registry, or check that they are fresh
   layers           check that crates depend on lower layers only
   golden [--check] make the golden files with the reference libraries, or compare with them
+  browser          look at the report in a headless Chromium (part of test)
   bench [NAME]     time paretau beside its peers in one run and print ratios
 ";
 
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         ["layers"] => layers::run(),
         ["golden"] => golden::run(false),
         ["golden", "--check"] => golden::run(true),
+        ["browser"] => browser::run(),
         ["bench", names @ ..] => bench::run(names),
         _ => {
             eprint!("{USAGE}");

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::shell::{self, step};
 use crate::venv::Venv;
-use crate::{generate, layers};
+use crate::{browser, generate, layers};
 
 pub(crate) fn run() -> Result<()> {
     step("format", || shell::run(&mut shell::cargo(&["fmt", "--all", "--check"])))?;
@@ -33,5 +33,8 @@ pub(crate) fn run() -> Result<()> {
     })?;
     let Some(venv) = venv else { return Ok(()) };
     step("python extension", || venv.install_extension(false))?;
-    step("python tests", || shell::run(&mut venv.command(&["-m", "pytest", "--quiet", "crates/paretau-python/tests"])))
+    step("python tests", || {
+        shell::run(&mut venv.command(&["-m", "pytest", "--quiet", "crates/paretau-python/tests"]))
+    })?;
+    step("report in a browser", browser::run)
 }

@@ -33,7 +33,7 @@ pub(crate) struct Common {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Do the whole job once on made-up data: simulate, fit, compare, write model and effects
+    /// Do the whole job once on made-up data: simulate, fit, compare, write model, effects and report
     Demo(DemoArgs),
     /// List estimators, metrics, simulators or plans
     List(ListArgs),
@@ -49,6 +49,8 @@ pub(crate) enum Command {
     Evaluate(EvaluateArgs),
     /// Examine the arms' overlap in data before a fit, or what a fitted model found
     Diagnose(DiagnoseArgs),
+    /// Write one self-contained HTML page about a fitted model or about the folder of a run
+    Report(ReportArgs),
     /// Run an experiment plan; resumable, nothing is done twice
     Run(RunArgs),
     /// Print completions for a shell
@@ -111,7 +113,7 @@ pub(crate) struct RoleArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Folder for the data, the model and the effects
+    /// Folder for the data, the model, the effects and the report
     #[arg(long, value_name = "DIR", default_value = "paretau-demo")]
     pub(crate) out: PathBuf,
 }
@@ -222,6 +224,16 @@ pub(crate) struct DiagnoseArgs {
     // A model file (.paretau) in place of the data shows what its fit found.
     #[command(flatten)]
     pub(crate) data: DataArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Model file, or the folder of a run
+    #[arg(value_name = "MODEL|DIR")]
+    pub(crate) from: PathBuf,
+    /// Page to write
+    #[arg(long, value_name = "FILE", default_value = "report.html")]
+    pub(crate) out: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -75,6 +75,11 @@ impl Model {
         serde_json::to_string(self.inner.about()).map_err(|e| usage(e.to_string()))
     }
 
+    /// One self-contained HTML page about the fit.
+    fn report(&self, py: Python<'_>) -> PyResult<String> {
+        enter(py, to_py, || paretau::report(&self.inner))
+    }
+
     /// Names of the table columns that it reads.
     fn input_names(&self) -> Vec<String> {
         self.inner.encoder().fields().into_iter().map(|field| field.name).collect()

@@ -19,6 +19,7 @@ def same(a, b, x):
     np.testing.assert_array_equal(a.predict_propensity(x), b.predict_propensity(x))
     assert a.ate() == b.ate()
     assert a.summary() == b.summary()
+    assert a.report() == b.report()
 
 
 @pytest.mark.parametrize("way", ["pickle", "deepcopy", "file"])
@@ -79,3 +80,10 @@ def test_files_that_are_no_models(fitted, tmp_path):
     assert isinstance(caught.value, paretau.ParetauError)
     with pytest.raises(OSError, match="no-such-folder"):
         fitted.save(tmp_path / "no-such-folder" / "a.paretau")
+
+
+def test_the_report_is_one_page_with_the_answer(estimator, data, tmp_path):
+    est = estimator.fit(data.X, data.y, treatment=data.treatment)
+    page = est.report(tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == page
+    assert page.startswith("<!doctype html>") and "On average" in page and "NaN" not in page

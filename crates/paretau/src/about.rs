@@ -43,6 +43,9 @@ pub struct About {
     pub seed: Seed,
     /// Share of rows held out by estimators with early stopping.
     pub valid_share: f64,
+    /// Name of the data file, without its folder; absent for data made in memory.
+    #[serde(default)]
+    pub source: Option<String>,
 }
 
 /// A number with its standard error and 95 % interval.

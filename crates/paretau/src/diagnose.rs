@@ -2,8 +2,9 @@
 
 use paretau_core::{Error, FitContext, Observer, Result, Seed};
 use paretau_data::{Encoder, EncoderPolicy, RoleSpec, Table, assign};
-use paretau_eval::{OverlapOptions, OverlapReport, overlap_report};
+use paretau_eval::{FeatureBalance, OverlapOptions, OverlapReport, overlap_report};
 
+use crate::findings::feature_balance;
 use crate::overlap::Overlap;
 use crate::registry::BASES;
 
@@ -18,11 +19,13 @@ pub struct Diagnosis {
     pub n_features: usize,
     /// Overlap of the arms.
     pub overlap: OverlapReport,
+    /// How far apart the arms are before and after weighting by smoothed inverse propensities, worst before first.
+    pub balance: Vec<FeatureBalance>,
     /// What was done to the data.
     pub notes: Vec<String>,
 }
 
-/// Fits propensities and reports on overlap. Rows at risk are numbered as in the table, from 0.
+/// Fits propensities and reports on overlap and balance. Rows at risk are numbered as in the table, from 0.
 pub fn diagnose(table: Table, roles: &RoleSpec, seed: Seed, observer: &dyn Observer) -> Result<Diagnosis> {
     let base = BASES.first().ok_or_else(|| Error::unfit("there is no base learner"))?;
     let assigned = assign(table, roles)?;
@@ -32,8 +35,9 @@ pub fn diagnose(table: Table, roles: &RoleSpec, seed: Seed, observer: &dyn Obser
     let design = assigned.design(x, encoder.columns().to_vec())?;
     let ctx = FitContext { seed, observer, valid_share: 0.2, checkpoint: None };
     let (_, e) = Overlap::fit(&design, None, &ctx)?;
-    let (mut overlap, _) = overlap_report(&e, design.t(), &OverlapOptions::default())?;
+    let (mut overlap, weights) = overlap_report(&e, design.t(), &OverlapOptions::default())?;
     overlap.rows_at_risk.iter_mut().for_each(|row| *row = assigned.rows[*row]);
+    let balance = feature_balance(&assigned, &design, &weights.smoothed)?;
     let mut notes = assigned.notes.clone();
     notes.extend_from_slice(encoder.notes());
     Ok(Diagnosis {
@@ -41,6 +45,7 @@ pub fn diagnose(table: Table, roles: &RoleSpec, seed: Seed, observer: &dyn Obser
         rows_left_out: assigned.rows_left_out,
         n_features: design.x().n_cols(),
         overlap,
+        balance,
         notes,
     })
 }

@@ -7,7 +7,7 @@ use paretau_eval::{OverlapOptions, overlap_report};
 use crate::about::{About, Averages};
 use crate::model::Model;
 use crate::overlap::Overlap;
-use crate::registry;
+use crate::{findings, registry};
 
 /// Rows at risk that a model file names, the most extreme ones.
 const MOST_ROWS_AT_RISK: usize = 100;
@@ -48,6 +48,7 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
         valid_share: options.valid_share,
         checkpoint: options.checkpoint,
     };
+    let source = table.source.path.as_deref().and_then(|path| path.file_name()?.to_str().map(str::to_owned));
     let assigned = assign(table, roles)?;
     let rows: Vec<usize> = (0..assigned.t.len()).collect();
     let encoder = Encoder::fit(&assigned.features, &EncoderPolicy::from(entry.info().handles), &rows)?;
@@ -68,7 +69,9 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
     let (overlap, e) = Overlap::fit(&design, effects.e.as_deref(), &ctx)?;
     let averages = Averages::estimate(&design, &effects, &e)?;
     let diagnostics = fitted.diagnostics().clone();
-    let (mut overlap_report, _) = overlap_report(&e, design.t(), &OverlapOptions::default())?;
+    let (mut overlap_report, weights) = overlap_report(&e, design.t(), &OverlapOptions::default())?;
+    let held_out = fitted.held_out_effects().is_some();
+    let findings = findings::find(&assigned, &design, &effects, held_out, &e, &weights)?;
     // The model file names the rows most at risk, not a million of them.
     overlap_report.rows_at_risk.truncate(MOST_ROWS_AT_RISK);
     let about = About {
@@ -87,6 +90,7 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
         version: env!("CARGO_PKG_VERSION").to_owned(),
         seed: options.seed,
         valid_share: options.valid_share,
+        source,
     };
-    Ok(Model::new(entry, about, encoder, fitted, overlap))
+    Ok(Model::new(entry, about, encoder, fitted, overlap, findings))
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use paretau_core::{Effects, Error, EstimatorEntry, FittedModel, Result, State};
 use paretau_data::{Encoder, Table, TransformReport, arms_of};
 use paretau_eval::score::normal_quantile;
+use paretau_report::Findings;
 use serde::{Deserialize, Serialize};
 
 use crate::about::About;
@@ -18,6 +19,7 @@ pub struct Model {
     encoder: Encoder,
     fitted: Box<dyn FittedModel>,
     overlap: Overlap,
+    findings: Option<Findings>,
 }
 
 impl std::fmt::Debug for Model {
@@ -45,6 +47,8 @@ pub struct Predictions {
 struct Saved {
     about: About,
     encoder: Encoder,
+    #[serde(default)]
+    findings: Option<Findings>,
 }
 
 impl Model {
@@ -54,8 +58,9 @@ impl Model {
         encoder: Encoder,
         fitted: Box<dyn FittedModel>,
         overlap: Overlap,
+        findings: Findings,
     ) -> Self {
-        Self { entry, about, encoder, fitted, overlap }
+        Self { entry, about, encoder, fitted, overlap, findings: Some(findings) }
     }
 
     /// The estimator it came from.
@@ -66,6 +71,11 @@ impl Model {
     /// Facts about the fit.
     pub fn about(&self) -> &About {
         &self.about
+    }
+
+    /// What the fit found about its training rows.
+    pub fn findings(&self) -> Option<&Findings> {
+        self.findings.as_ref()
     }
 
     /// How tables become features.
@@ -112,7 +122,11 @@ impl Model {
 
     /// The whole model as one state.
     pub fn state(&self) -> Result<State> {
-        let mut state = State::new(&Saved { about: self.about.clone(), encoder: self.encoder.clone() })?;
+        let mut state = State::new(&Saved {
+            about: self.about.clone(),
+            encoder: self.encoder.clone(),
+            findings: self.findings.clone(),
+        })?;
         state.nest("fitted", self.fitted.state()?);
         state.nest("overlap", self.overlap.state()?);
         Ok(state)
@@ -120,12 +134,7 @@ impl Model {
 
     /// A model from its state.
     pub fn from_state(state: &State) -> Result<Self> {
-        #[derive(Deserialize)]
-        struct Parts {
-            about: About,
-            encoder: Encoder,
-        }
-        let Parts { about, encoder } = state.parse()?;
+        let Saved { about, encoder, findings } = state.parse()?;
         let entry = registry::find(&about.estimator).map_err(|_| {
             Error::bad_model(format!("its estimator `{}` is not part of this version", about.estimator))
         })?;
@@ -134,7 +143,7 @@ impl Model {
             return Err(Error::bad_model("its encoder and its estimator disagree about the number of columns"));
         }
         let overlap = Overlap::load(&state.nested("overlap")?)?;
-        Ok(Self { entry, about, encoder, fitted, overlap })
+        Ok(Self { entry, about, encoder, fitted, overlap, findings })
     }
 
     /// The bytes of the model's file.

@@ -1,7 +1,7 @@
 //! `paretau demo`: the whole job once, on data whose truth is known, so that every number can be checked.
 
 use anyhow::{Context as _, Result};
-use paretau::data::{RoleSpec, Table, simulator, write_table};
+use paretau::data::{RoleSpec, Table, simulator, write_atomically, write_table};
 use paretau::registry::ESTIMATORS;
 use paretau::{Error, FitOptions, Model, Params, Seed, Split};
 use serde_json::{Value, json};
@@ -57,6 +57,7 @@ pub(crate) fn run(args: &DemoArgs, common: &Common) -> Result<()> {
     let kept = &fits.first().context("no estimator is registered")?.model;
     kept.save(&args.out.join("model.paretau"))?;
     write_effects(kept, &test, args)?;
+    write_atomically(&args.out.join("report.html"), paretau::report(kept)?.as_bytes())?;
     drop(progress);
     if common.json { output::json(&document(&fits, args)) } else { output::text(&for_people(&fits, args)) }
 }
@@ -106,7 +107,7 @@ fn for_people(fits: &[Fitted], args: &DemoArgs) -> String {
          The table shows errors on a quarter of the people, whom no estimator saw; pehe_rel is the error of a person's\n\
          effect, where 1 is as good as giving everyone the mean effect, and ate_error the error of the mean effect.\n\n\
          {table}\n\n{first}\n\n\
-         In {out}: data.csv, model.paretau, effects.csv. Next:\n  \
+         In {out}: report.html to look at, data.csv, model.paretau, effects.csv. Next:\n  \
          paretau describe {}\n  paretau effect {out}/model.paretau {out}/data.csv --out -",
         fits.first().map_or("", |fit| fit.model.about().estimator.as_str())
     )

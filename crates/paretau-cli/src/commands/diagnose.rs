@@ -30,7 +30,37 @@ pub(crate) fn run(args: &DiagnoseArgs, common: &Common) -> Result<()> {
     if !extreme.is_empty() {
         lines.push(format!("rows most at risk: {}", extreme.join(", ")));
     }
-    output::text(&lines.join("\n"))
+    let features: Vec<Differences<'_>> =
+        diagnosis.balance.iter().map(|b| (b.name.as_str(), b.before, b.after)).collect();
+    output::text(&format!("{}{}", lines.join("\n"), balance(&features, features.len())))
+}
+
+/// A feature with the arms' distance before and after weighting.
+type Differences<'a> = (&'a str, Option<f64>, Option<f64>);
+
+/// The features that differ most before weighting, with a line above them; nothing when there are none.
+fn balance(features: &[Differences<'_>], n_features: usize) -> String {
+    if features.is_empty() {
+        return String::new();
+    }
+    let off = |pick: fn(&Differences<'_>) -> Option<f64>| {
+        features.iter().filter(|f| pick(f).is_none_or(|d| d.abs() > paretau::eval::IMBALANCE)).count()
+    };
+    let cell = |value: Option<f64>| value.map_or_else(|| "none".to_owned(), |v| format!("{v:.3}"));
+    let rows: Vec<Vec<String>> = features
+        .iter()
+        .take(20)
+        .map(|(name, before, after)| vec![(*name).to_owned(), cell(*before), cell(*after)])
+        .collect();
+    let shown = if n_features > rows.len() { format!("; the {} that differ most", rows.len()) } else { String::new() };
+    format!(
+        "\n\nbalance, treated minus control in standard deviations: {} of {n_features} features beyond {} before \
+         weighting, {} after{shown}\n{}",
+        off(|f| f.1),
+        paretau::eval::IMBALANCE,
+        off(|f| f.2),
+        output::table(&["feature", "before", "after"], &rows)
+    )
 }
 
 fn of_model(model: &Model, common: &Common) -> Result<()> {
@@ -38,6 +68,7 @@ fn of_model(model: &Model, common: &Common) -> Result<()> {
     if common.json {
         return output::json(&json!({
             "estimator": about.estimator, "overlap": about.overlap, "diagnostics": about.diagnostics, "notes": about.notes,
+            "balance": model.findings().map(|f| &f.balance),
         }));
     }
     let mut lines = about.notes.clone();
@@ -46,6 +77,11 @@ fn of_model(model: &Model, common: &Common) -> Result<()> {
     let numbers = about.diagnostics.numbers.iter().map(|(name, value)| format!("{name}: {}", output::number(*value)));
     lines.extend(numbers);
     let mut text = lines.join("\n");
+    if let Some(findings) = model.findings() {
+        let features: Vec<Differences<'_>> =
+            findings.balance.iter().map(|b| (b.name.as_str(), b.before, b.after)).collect();
+        text += &balance(&features, findings.n_balanced);
+    }
     if !about.diagnostics.roles.is_empty() {
         let rows: Vec<Vec<String>> = about
             .diagnostics

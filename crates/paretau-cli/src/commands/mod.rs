@@ -9,6 +9,7 @@ mod effect;
 mod evaluate;
 mod fit;
 mod list;
+mod report;
 mod run;
 mod simulate;
 
@@ -31,6 +32,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             Command::Effect(args) => effect::run(args, common),
             Command::Evaluate(args) => evaluate::run(args, common),
             Command::Diagnose(args) => diagnose::run(args, common),
+            Command::Report(args) => report::run(args, common),
             Command::Run(args) => run::run(args, common),
             Command::Completions(args) => completions::shell(args),
             Command::Man => completions::manual(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -201,6 +202,14 @@ class Estimator(BaseEstimator):
         """The fit in a dozen lines of text."""
         self._check_fitted()
         return summary_text(json.loads(self.model_.about()))
+
+    def report(self, path: str | os.PathLike[str] | None = None) -> str:
+        """One self-contained HTML page about the fit, written to `path` when one is given; the page is returned."""
+        self._check_fitted()
+        page = self.model_.report()
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes one model file, whole or not at all; `paretau.load` and the command line read it."""

@@ -1,0 +1,23 @@
+//! `paretau report`: one self-contained page about a fitted model or a run, from what their files hold.
+
+use anyhow::Result;
+use paretau::Model;
+use paretau::data::write_atomically;
+use serde_json::{Value, json};
+
+use crate::args::{Common, ReportArgs};
+use crate::output;
+
+pub(crate) fn run(args: &ReportArgs, common: &Common) -> Result<()> {
+    let (page, records): (String, Value) = if args.from.is_dir() {
+        (paretau::report_run(&args.from)?, serde_json::to_value(paretau::run_records(&args.from)?)?)
+    } else {
+        let model = Model::load(&args.from)?;
+        (paretau::report(&model)?, serde_json::to_value(paretau::records(&model))?)
+    };
+    write_atomically(&args.out, page.as_bytes())?;
+    if common.json {
+        return output::json(&json!({ "out": args.out, "bytes": page.len(), "records": records }));
+    }
+    output::text(&format!("report in {}; open it in a browser", args.out.display()))
+}

@@ -1,0 +1,19 @@
+//! One self-contained page about a fitted model, made from [`Records`] alone: no rows, no model, no network.
+//!
+//! The page is whole without a script: charts are drawn here as SVG, tables are tables. A small script adds what only a
+//! script can: sorting, filtering, pointing at marks, downloads. The same records give the same bytes.
+
+mod html;
+mod ink;
+mod number;
+mod page;
+mod plot;
+mod records;
+mod sections;
+
+pub use page::{render, render_run};
+pub use records::{
+    ArmOverlap, ArmWeights, Average, Balance, Bin, Curve, EffectGroup, EffectNode, EffectSplit, EffectSummary,
+    EffectTree, Findings, Interval, Making, Overlap, Param, Question, Records, RunRecords, RunScore, SortedEffect,
+    Subgroup, Tail, WeightRank,
+};

@@ -1,0 +1,61 @@
+//! The page around the sections.
+
+use std::fmt::Write as _;
+
+use paretau_core::Result;
+
+use crate::html::{code, escape};
+use crate::records::{Records, RunRecords};
+use crate::sections::{self, Section};
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// The page about a fitted model.
+pub fn render(records: &Records) -> Result<String> {
+    let question = &records.question;
+    let mut parts: Vec<Section> = vec![sections::answer(records)?];
+    parts.extend(sections::who(records)?);
+    parts.push(sections::overlap(records)?);
+    parts.extend(sections::balance(records)?);
+    parts.extend(sections::features(records)?);
+    parts.extend(sections::training(records)?);
+    parts.push(sections::making(records));
+    let title = format!("Effect of {} on {}", question.treatment, question.outcome);
+    Ok(page(&title, &sections::title(question), &records.making.version, &parts))
+}
+
+/// The page about an experiment's run.
+pub fn render_run(run: &RunRecords) -> Result<String> {
+    let heading = format!("How well do estimators do in {}?", code(&run.name));
+    Ok(page(&format!("Run {}", run.name), &heading, &run.version, &sections::run(run)?))
+}
+
+/// The page: plain title, heading with markup, sections.
+fn page(title: &str, heading: &str, version: &str, parts: &[Section]) -> String {
+    let mut out = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+         script-src 'unsafe-inline'; img-src data:\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta name=\"generator\" content=\"paretau {}\">\n<link rel=\"icon\" href=\"data:,\">\n\
+         <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n",
+        escape(version),
+        escape(title)
+    );
+    let _ =
+        write!(out, "<header><p class=\"brand\">paretau report</p><h1>{heading}</h1><nav aria-label=\"Contents\"><ul>");
+    for part in parts {
+        let _ = write!(out, "<li><a href=\"#{}\">{}</a></li>", part.id, part.heading);
+    }
+    out += "</ul></nav></header>\n<main>\n";
+    for part in parts {
+        let _ = writeln!(
+            out,
+            "<section id=\"{0}\" aria-labelledby=\"{0}-h\"><h2 id=\"{0}-h\">{1}</h2>{2}</section>",
+            part.id, part.heading, part.html
+        );
+    }
+    let _ = write!(out, "</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
+    out
+}

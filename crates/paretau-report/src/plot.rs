@@ -1,0 +1,466 @@
+//! A chart as a description, and its picture: axes and scales by the library, every mark with words of its own.
+//!
+//! Each chart is drawn twice, for wide and for narrow pages, so that its letters never shrink below reading size; the style
+//! sheet shows the one that fits.
+
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use paretau_core::{Error, Result};
+use plotters::coord::Shift;
+use plotters::coord::combinators::{BindKeyPoints, LogCoord, WithKeyPoints};
+use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
+use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
+use plotters::element::{Circle, Drawable, PathElement, PointCollection, Polygon, Rectangle};
+use plotters::prelude::{ChartBuilder, IntoLogRange};
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::{Color, IntoFont, ShapeStyle, TextStyle};
+use plotters_backend::{BackendCoord, DrawingErrorKind};
+
+use crate::html::escape;
+use crate::ink::{FINE, Ink, Paint};
+use crate::number;
+
+/// Size of all letters, in pixels.
+const LETTERS: u32 = 12;
+/// Width of a letter over their size, on average and generously.
+const LETTER_WIDTH: f64 = 0.6;
+const WIDE: u32 = 560;
+const NARROW: u32 = 340;
+
+/// An axis.
+#[derive(Debug, Clone)]
+pub(crate) struct Axis {
+    pub(crate) label: String,
+    pub(crate) range: Range<f64>,
+    pub(crate) log: bool,
+    pub(crate) format: fn(f64) -> String,
+}
+
+impl Axis {
+    /// A linear axis over all the values, with some air at both ends.
+    pub(crate) fn over(label: impl Into<String>, values: impl IntoIterator<Item = f64>) -> Self {
+        let (lo, hi) = ends(values);
+        let air = if hi > lo { 0.04 * (hi - lo) } else { 0.5 * lo.abs().max(1e-6) };
+        Self { label: label.into(), range: lo - air..hi + air, log: false, format: number::tick }
+    }
+
+    /// A linear axis from 0 to above the largest value.
+    pub(crate) fn from_zero(label: impl Into<String>, values: impl IntoIterator<Item = f64>) -> Self {
+        let (_, hi) = ends(values);
+        let top = if hi > 0.0 { 1.06 * hi } else { 1.0 };
+        Self { label: label.into(), range: 0.0..top, log: false, format: number::tick }
+    }
+
+    /// A logarithmic axis over all the values, which are positive.
+    pub(crate) fn logarithmic(label: impl Into<String>, values: impl IntoIterator<Item = f64>) -> Self {
+        let (lo, hi) = ends(values.into_iter().filter(|v| *v > 0.0));
+        let (lo, hi) = if lo > 0.0 { (lo, hi.max(lo)) } else { (1.0, 10.0) };
+        Self { label: label.into(), range: lo / 1.12..(hi * 1.12).max(lo * 2.0), log: true, format: number::tick }
+    }
+
+    /// The logarithmic scale, with ticks at 1, 2 and 5 where powers of ten alone would be too few.
+    fn log_scale(&self) -> WithKeyPoints<LogCoord<f64>> {
+        let decades = (self.range.end / self.range.start).log10();
+        let steps: &[f64] = match decades {
+            d if d < 0.7 => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0],
+            d if d < 2.0 => &[1.0, 2.0, 5.0],
+            d if d < 3.0 => &[1.0, 3.0],
+            _ => &[1.0],
+        };
+        let powers = self.range.start.log10().floor() as i32..=self.range.end.log10().ceil() as i32;
+        let stride = (decades / 7.0).ceil().max(1.0) as usize;
+        let ticks: Vec<f64> = powers
+            .step_by(stride)
+            .flat_map(|power| steps.iter().map(move |step| step * 10_f64.powi(power)))
+            .filter(|tick| self.range.contains(tick))
+            .collect();
+        self.range.clone().log_scale().with_key_points(ticks)
+    }
+
+    /// The words of a tick; what rounding makes of 0 is 0.
+    fn tick(&self, value: f64) -> String {
+        let size = (self.range.end - self.range.start).abs();
+        (self.format)(if !self.log && value.abs() < 1e-9 * size { 0.0 } else { value })
+    }
+
+    pub(crate) fn shown(self, format: fn(f64) -> String) -> Self {
+        Self { format, ..self }
+    }
+}
+
+fn ends(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
+    let (lo, hi) = values
+        .into_iter()
+        .filter(|v| v.is_finite())
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), v| (lo.min(v), hi.max(v)));
+    if lo <= hi { (lo, hi) } else { (0.0, 1.0) }
+}
+
+/// Something drawn at data coordinates. `tip` is what it says when pointed at.
+#[derive(Debug, Clone)]
+pub(crate) enum Mark {
+    Bar {
+        x: (f64, f64),
+        y: (f64, f64),
+        paint: Paint,
+        tip: String,
+    },
+    Dot {
+        at: (f64, f64),
+        paint: Paint,
+        hollow: bool,
+        tip: String,
+    },
+    Line {
+        points: Vec<(f64, f64)>,
+        paint: Paint,
+        width: f64,
+        tip: String,
+    },
+    Band {
+        points: Vec<(f64, f64, f64)>,
+        paint: Paint,
+    },
+    /// A line across the whole chart at some x.
+    Across {
+        x: f64,
+        paint: Paint,
+    },
+    /// A line along the whole chart at some y.
+    Along {
+        y: f64,
+        paint: Paint,
+    },
+    /// A column of the chart that can be pointed at.
+    Hit {
+        x: (f64, f64),
+        tip: String,
+    },
+}
+
+/// A line of the legend.
+#[derive(Debug, Clone)]
+pub(crate) struct Key {
+    pub(crate) paint: Paint,
+    pub(crate) shape: Shape,
+    pub(crate) text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Square,
+    Dot,
+    Ring,
+    Line,
+}
+
+impl Key {
+    pub(crate) fn new(paint: Paint, shape: Shape, text: impl Into<String>) -> Self {
+        Self { paint, shape, text: text.into() }
+    }
+}
+
+/// A chart.
+#[derive(Debug, Clone)]
+pub(crate) struct Plot {
+    /// A short name without spaces, for links and downloads.
+    pub(crate) id: String,
+    pub(crate) title: String,
+    /// What there is to see, for those who cannot see it.
+    pub(crate) alternative: String,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    /// Names at y = 0, 1, 2, … from the top, in place of a scale.
+    pub(crate) names: Option<Vec<String>>,
+    pub(crate) legend: Vec<Key>,
+    pub(crate) marks: Vec<Mark>,
+    /// Height in pixels on a wide page, axes included.
+    pub(crate) height: u32,
+}
+
+impl Plot {
+    /// The figure: heading, both pictures, and what `below` adds.
+    pub(crate) fn html(&self, below: &str) -> Result<String> {
+        let mut out = format!("<figure id=\"{}\"><h3>{}</h3>", self.id, escape(&self.title));
+        for (width, class) in [(WIDE, "wide"), (NARROW, "narrow")] {
+            out += &self.svg(width, class)?;
+        }
+        if !below.is_empty() {
+            let _ = write!(out, "<figcaption>{below}</figcaption>");
+        }
+        out += "</figure>";
+        Ok(out)
+    }
+
+    fn svg(&self, width: u32, class: &str) -> Result<String> {
+        let legend = self.legend_rows(width);
+        let top = 22 * legend.len() as u32 + if legend.is_empty() { 6 } else { 8 };
+        let narrow = width == NARROW;
+        let height = if self.names.is_none() && narrow { self.height.min(280) } else { self.height } + top;
+        let id = format!("{}-{class}", self.id);
+        let mut out = format!(
+            "<svg class=\"chart {class}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\" viewBox=\"0 0 {width} {height}\" \
+             width=\"{width}\" height=\"{height}\" xmlns=\"http://www.w3.org/2000/svg\"><title id=\"{id}-t\">{}</title>\
+             <desc id=\"{id}-d\">{}</desc>",
+            escape(&self.title),
+            escape(&self.alternative)
+        );
+        let drawn = match (self.x.log, self.y.log) {
+            (false, false) => self.draw(self.x.range.clone(), self.y.range.clone(), &legend, top, (width, height)),
+            (true, false) => self.draw(self.x.log_scale(), self.y.range.clone(), &legend, top, (width, height)),
+            (false, true) => self.draw(self.x.range.clone(), self.y.log_scale(), &legend, top, (width, height)),
+            (true, true) => self.draw(self.x.log_scale(), self.y.log_scale(), &legend, top, (width, height)),
+        };
+        out += &drawn.map_err(|e| Error::Numeric { what: "drawing a chart", message: e.to_string() })?;
+        out += "</svg>";
+        Ok(out)
+    }
+
+    /// The keys of the legend in rows that fit, each with its place from the left.
+    fn legend_rows(&self, width: u32) -> Vec<Vec<(u32, &Key)>> {
+        let mut rows: Vec<Vec<(u32, &Key)>> = vec![];
+        let mut at = u32::MAX;
+        for key in &self.legend {
+            let own = 38 + text_width(&key.text);
+            if at.saturating_add(own) > width {
+                rows.push(vec![]);
+                at = 4;
+            }
+            if let Some(row) = rows.last_mut() {
+                row.push((at, key));
+            }
+            at += own;
+        }
+        rows
+    }
+
+    fn draw<X, Y>(
+        &self,
+        x: X,
+        y: Y,
+        legend: &[Vec<(u32, &Key)>],
+        top: u32,
+        (width, height): (u32, u32),
+    ) -> Result<String, DrawingAreaErrorKind<Infallible>>
+    where
+        X: AsRangedCoord<Value = f64>,
+        Y: AsRangedCoord<Value = f64>,
+        X::CoordDescType: ValueFormatter<f64> + Ranged<ValueType = f64>,
+        Y::CoordDescType: ValueFormatter<f64> + Ranged<ValueType = f64>,
+    {
+        let mut out = String::new();
+        {
+            let root = Ink::new(&mut out, width, height).into_drawing_area();
+            draw_legend(&root, legend)?;
+            let most = (width * 9 / 20).saturating_sub(10);
+            let names: Option<Vec<String>> =
+                self.names.as_ref().map(|names| names.iter().map(|n| shortened(n, most)).collect());
+            let left = match &names {
+                Some(names) => names.iter().map(|n| text_width(n)).max().unwrap_or(0) + 10,
+                None => self.scale_width(),
+            };
+            let y_words = if self.names.is_none() && !self.y.label.is_empty() { 18 } else { 0 };
+            let mut chart = ChartBuilder::on(&root)
+                .margin_top(top * FINE)
+                .margin_right(22 * FINE)
+                .margin_left((2 + y_words) * FINE)
+                .x_label_area_size(38 * FINE)
+                .y_label_area_size(left * FINE)
+                .build_cartesian_2d(x, y)?;
+            let grid = stroke(Paint::Grid, 1.0);
+            let nothing = Paint::Grid.rgb().mix(0.0);
+            let mut mesh = chart.configure_mesh();
+            let show_x = |v: &f64| self.x.tick(*v);
+            let show_y = |v: &f64| self.y.tick(*v);
+            mesh.bold_line_style(grid)
+                .light_line_style(nothing)
+                .axis_style(stroke(Paint::Axis, 1.0))
+                .label_style(letters(Paint::Muted))
+                .x_labels(if width == NARROW { 5 } else { 9 })
+                .y_labels(if width == NARROW { 5 } else { 6 })
+                .x_label_formatter(&show_x)
+                .y_label_formatter(&show_y)
+                .set_all_tick_mark_size(4 * FINE as i32);
+            if self.names.is_some() {
+                mesh.disable_y_mesh().disable_y_axis().y_labels(0);
+            }
+            mesh.draw()?;
+            for mark in &self.marks {
+                draw_mark(&chart, mark, &self.x.range, &self.y.range)?;
+            }
+            let place = |at: (f64, f64)| chart.backend_coord(&at);
+            let (left_edge, base) = place((self.x.range.start, self.y.range.start));
+            let (right_edge, ceiling) = place((self.x.range.end, self.y.range.end));
+            for (k, name) in names.iter().flatten().enumerate() {
+                let (_, y) = place((self.x.range.start, k as f64));
+                let style = letters(Paint::Text).pos(Pos::new(HPos::Right, VPos::Center));
+                root.draw_text(name, &style, (left_edge - 6 * FINE as i32, y))?;
+            }
+            let style = letters(Paint::Muted).pos(Pos::new(HPos::Center, VPos::Bottom));
+            let label = shortened(&self.x.label, width - 8);
+            let half = (text_width(&label) * FINE) as i32 / 2 + 4 * FINE as i32;
+            let middle = i32::midpoint(left_edge, right_edge).min((width * FINE) as i32 - half).max(half);
+            root.draw_text(&label, &style, (middle, (height * FINE) as i32 - 2 * FINE as i32))?;
+            if y_words > 0 {
+                let font =
+                    ("sans-serif", LETTERS * FINE).into_font().transform(plotters::style::FontTransform::Rotate270);
+                let pos = Pos::new(HPos::Center, VPos::Top);
+                let style = TextStyle { font, color: Paint::Muted.rgb().to_backend_color(), pos };
+                root.draw_text(&self.y.label, &style, (2 * FINE as i32, i32::midpoint(base, ceiling)))?;
+            }
+            root.present()?;
+        }
+        Ok(out)
+    }
+
+    /// Room for the y axis's numbers.
+    fn scale_width(&self) -> u32 {
+        let Range { start, end } = self.y.range;
+        let size = (end - start).abs();
+        // Ticks have the digits of the step, which is about a sixth of the range.
+        let step = 10_f64.powf((size / 5.0).log10().floor());
+        let samples = if self.y.log {
+            vec![start, end]
+        } else {
+            vec![(start / step).round() * step, (end / step).round() * step]
+        };
+        let widest = samples.iter().map(|v| text_width(&(self.y.format)(*v))).max().unwrap_or(0);
+        widest.clamp(14, 70) + 12
+    }
+}
+
+/// Pixels that a text takes, about.
+pub(crate) fn text_width(text: &str) -> u32 {
+    (text.chars().count() as f64 * f64::from(LETTERS) * LETTER_WIDTH).ceil() as u32
+}
+
+/// The text cut to so many pixels.
+fn shortened(text: &str, pixels: u32) -> String {
+    if text_width(text) <= pixels {
+        return text.to_owned();
+    }
+    let most = (f64::from(pixels) / (f64::from(LETTERS) * LETTER_WIDTH)) as usize;
+    let kept: String = text.chars().take(most.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}
+
+fn stroke(paint: Paint, width: f64) -> ShapeStyle {
+    paint.rgb().stroke_width((width * f64::from(FINE)) as u32)
+}
+
+fn letters(paint: Paint) -> TextStyle<'static> {
+    let font = ("sans-serif", LETTERS * FINE).into_font();
+    TextStyle { font, color: paint.rgb().to_backend_color(), pos: Pos::default() }
+}
+
+type Root<'a> = DrawingArea<Ink<'a>, Shift>;
+type Drawn = Result<(), DrawingAreaErrorKind<Infallible>>;
+
+fn draw_legend(root: &Root<'_>, rows: &[Vec<(u32, &Key)>]) -> Drawn {
+    let units = |pixels: u32| (pixels * FINE) as i32;
+    for (k, row) in rows.iter().enumerate() {
+        let y = units(22 * k as u32 + 11);
+        for (x, key) in row {
+            let x = units(*x);
+            let (five, middle) = (units(5), x + units(7));
+            match key.shape {
+                Shape::Square => {
+                    let style = key.paint.rgb().filled();
+                    root.draw(&Rectangle::new([(middle - five, y - five), (middle + five, y + five)], style))?;
+                }
+                Shape::Dot => root.draw(&Circle::new((middle, y), 45, key.paint.rgb().filled()))?,
+                Shape::Ring => root.draw(&Circle::new((middle, y), 40, stroke(key.paint, 1.8)))?,
+                Shape::Line => {
+                    root.draw(&PathElement::new(vec![(x, y), (x + units(14), y)], stroke(key.paint, 2.0)))?;
+                }
+            }
+            let style = letters(Paint::Text).pos(Pos::new(HPos::Left, VPos::Center));
+            root.draw_text(&key.text, &style, (x + units(19), y))?;
+        }
+    }
+    Ok(())
+}
+
+/// An element of no size that tells the backend where a mark begins, with its words, or ends.
+enum Bracket<'t> {
+    Begin(&'t str),
+    End,
+}
+
+impl<'a> PointCollection<'a, (f64, f64)> for &'a Bracket<'_> {
+    type Point = &'a (f64, f64);
+    type IntoIter = std::iter::Empty<&'a (f64, f64)>;
+
+    fn point_iter(self) -> Self::IntoIter {
+        std::iter::empty()
+    }
+}
+
+impl<'b> Drawable<Ink<'b>> for Bracket<'_> {
+    fn draw<I: Iterator<Item = BackendCoord>>(
+        &self,
+        _: I,
+        backend: &mut Ink<'b>,
+        _: (u32, u32),
+    ) -> Result<(), DrawingErrorKind<Infallible>> {
+        match self {
+            Self::Begin(words) => backend.begin_mark(words),
+            Self::End => backend.end_mark(),
+        }
+        Ok(())
+    }
+}
+
+type Chart<'a, 'b, X, Y> = plotters::chart::ChartContext<'a, Ink<'b>, plotters::coord::cartesian::Cartesian2d<X, Y>>;
+
+fn draw_mark<X: Ranged<ValueType = f64>, Y: Ranged<ValueType = f64>>(
+    chart: &Chart<'_, '_, X, Y>,
+    mark: &Mark,
+    x_range: &Range<f64>,
+    y_range: &Range<f64>,
+) -> Drawn {
+    let area = chart.plotting_area();
+    let tip = match mark {
+        Mark::Bar { tip, .. } | Mark::Dot { tip, .. } | Mark::Line { tip, .. } | Mark::Hit { tip, .. } => tip.as_str(),
+        _ => "",
+    };
+    if !tip.is_empty() {
+        area.draw(&Bracket::Begin(tip))?;
+    }
+    match mark {
+        Mark::Bar { x, y, paint, .. } => {
+            area.draw(&Rectangle::new([(x.0, y.0), (x.1, y.1)], paint.rgb().filled()))?;
+        }
+        Mark::Dot { at, paint, hollow, .. } => {
+            let style = if *hollow { stroke(*paint, 1.8) } else { paint.rgb().filled() };
+            area.draw(&Circle::new(*at, if *hollow { 40 } else { 45 }, style))?;
+        }
+        Mark::Line { points, paint, width, .. } => {
+            area.draw(&PathElement::new(points.clone(), stroke(*paint, *width)))?;
+        }
+        Mark::Band { points, paint } => {
+            let lower = points.iter().map(|p| (p.0, p.1));
+            let upper = points.iter().rev().map(|p| (p.0, p.2));
+            let ring: Vec<(f64, f64)> = lower.chain(upper).collect();
+            area.draw(&Polygon::new(ring, paint.rgb().filled()))?;
+        }
+        Mark::Across { x, paint } => {
+            let points = vec![(*x, y_range.start), (*x, y_range.end)];
+            area.draw(&PathElement::new(points, stroke(*paint, 1.2)))?;
+        }
+        Mark::Along { y, paint } => {
+            let points = vec![(x_range.start, *y), (x_range.end, *y)];
+            area.draw(&PathElement::new(points, stroke(*paint, 1.2)))?;
+        }
+        Mark::Hit { x, .. } => {
+            let corners = [(x.0, y_range.start), (x.1, y_range.end)];
+            area.draw(&Rectangle::new(corners, Paint::Hit.rgb().filled()))?;
+        }
+    }
+    if !tip.is_empty() {
+        area.draw(&Bracket::End)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,350 @@
+//! What a page is made from: plain facts, no rows and no models.
+
+use paretau_core::{FeatureRole, Importance};
+use serde::{Deserialize, Serialize};
+
+/// Everything the page tells.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Records {
+    /// What was asked.
+    pub question: Question,
+    /// Average effects, the one of everybody first.
+    pub averages: Vec<Average>,
+    /// What to be careful about, most important first.
+    pub warnings: Vec<String>,
+    /// What was done to the data.
+    pub notes: Vec<String>,
+    /// What the fit found about its training rows; models of early versions have none.
+    pub findings: Option<Findings>,
+    /// Overlap of the arms.
+    pub overlap: Overlap,
+    /// Importance of the features, when the estimator tells it.
+    pub importance: Vec<Importance>,
+    /// Roles of the features, when the estimator tells them.
+    pub roles: Vec<FeatureRole>,
+    /// Training curves, when there was training.
+    pub training: Vec<Curve>,
+    /// Numbers that the fit told, by name.
+    pub numbers: Vec<(String, f64)>,
+    /// How the model was made.
+    pub making: Making,
+}
+
+/// What was asked of which data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// Treatment column.
+    pub treatment: String,
+    /// Values of the treatment column that mean control and treated.
+    pub arms: [String; 2],
+    /// Outcome column.
+    pub outcome: String,
+    /// Whether the outcome is 0 or 1, so that effects are differences of probabilities.
+    pub binary: bool,
+    /// Rows.
+    pub n_rows: usize,
+    /// Treated ones among them.
+    pub n_treated: usize,
+    /// Features after encoding.
+    pub n_features: usize,
+    /// Estimator's name.
+    pub estimator: String,
+    /// What the estimator does, in a sentence.
+    pub summary: String,
+    /// Where the method comes from.
+    pub reference: String,
+}
+
+/// A number with its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// The number.
+    pub value: f64,
+    /// Lower end.
+    pub lo: f64,
+    /// Upper end.
+    pub hi: f64,
+}
+
+/// The average effect of some people.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Average {
+    /// Of whom, in two or three words.
+    pub of: String,
+    /// What that means, in a sentence.
+    pub meaning: String,
+    /// How much.
+    pub effect: Interval,
+}
+
+/// What a fit found about its training rows, in summaries that are small however many rows there were.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Findings {
+    /// Difference of the arms' mean outcomes, nothing adjusted for.
+    pub raw_difference: Interval,
+    /// The predicted effects.
+    pub effects: EffectSummary,
+    /// Rows of similar predicted effect, lowest first.
+    pub groups: Vec<EffectGroup>,
+    /// Effects within levels of the features that tell effects apart best.
+    pub subgroups: Vec<Subgroup>,
+    /// A small tree that tells the predicted effects; absent when the effect does not vary.
+    pub tree: Option<EffectTree>,
+    /// Inverse propensity weights of the control arm and of the treated arm.
+    pub weights: [ArmWeights; 2],
+    /// Balance of the features, worst before weighting first.
+    pub balance: Vec<Balance>,
+    /// Features whose balance was looked at; more than are listed when there are very many.
+    pub n_balanced: usize,
+}
+
+/// The distribution of the predicted effects.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EffectSummary {
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation.
+    pub sd: f64,
+    /// Share of rows with an effect above 0.
+    pub above_zero: f64,
+    /// Share of rows whose whole interval lies above 0; absent without intervals.
+    pub surely_above: Option<f64>,
+    /// Share of rows whose whole interval lies below 0.
+    pub surely_below: Option<f64>,
+    /// Whether each row was predicted by models that had not seen it.
+    pub held_out: bool,
+    /// Equal bins over all effects.
+    pub histogram: Vec<Bin>,
+    /// Effects at equally spaced shares of the rows, lowest first.
+    pub sorted: Vec<SortedEffect>,
+}
+
+/// Rows of one arm or of all in a bin.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Bin {
+    /// Lower end.
+    pub from: f64,
+    /// Upper end.
+    pub to: f64,
+    /// Rows.
+    pub n: usize,
+}
+
+/// One point of the sorted effects.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SortedEffect {
+    /// Share of rows with a smaller effect.
+    pub share: f64,
+    /// The effect there.
+    pub tau: f64,
+    /// Its mean 95 % interval thereabouts, where the estimator gives one.
+    pub band: Option<(f64, f64)>,
+}
+
+/// Rows of similar predicted effect.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct EffectGroup {
+    /// Rows.
+    pub n: usize,
+    /// Mean predicted effect.
+    pub predicted: f64,
+    /// Doubly robust estimate for the same rows.
+    pub seen: Interval,
+}
+
+/// Rows that share a level of a feature.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Subgroup {
+    /// Feature.
+    pub feature: String,
+    /// Which rows, e.g. `female` or `31 to 45`.
+    pub level: String,
+    /// Rows.
+    pub n: usize,
+    /// Treated ones among them.
+    pub n_treated: usize,
+    /// Mean predicted effect.
+    pub predicted: f64,
+    /// Doubly robust estimate.
+    pub seen: Interval,
+}
+
+/// A tree over the predicted effects.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EffectTree {
+    /// Share of the predicted effects' variance that the tree's leaves account for.
+    pub explained: f64,
+    /// The root.
+    pub root: EffectNode,
+}
+
+/// A node of the tree with the rows that reach it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EffectNode {
+    /// Rows.
+    pub n: usize,
+    /// Mean predicted effect.
+    pub predicted: f64,
+    /// Doubly robust estimate.
+    pub seen: Interval,
+    /// How the rows divide; nothing at a leaf.
+    pub split: Option<Box<EffectSplit>>,
+}
+
+/// A question with its two answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EffectSplit {
+    /// Condition of the first branch, e.g. `age at most 45`.
+    pub yes: String,
+    /// Condition of the other.
+    pub no: String,
+    /// Rows that fulfil it.
+    pub left: EffectNode,
+    /// The others, missing values included where `no` says so.
+    pub right: EffectNode,
+}
+
+/// Weights of one arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ArmWeights {
+    /// Weights at some ranks, the largest first; ranks are spaced by ratio.
+    pub ranks: Vec<WeightRank>,
+    /// The generalised Pareto distribution fitted to the largest weights, when one could be fitted.
+    pub tail: Option<Tail>,
+}
+
+/// A weight before and after smoothing.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct WeightRank {
+    /// 1 for the largest weight.
+    pub rank: usize,
+    /// Before smoothing.
+    pub raw: f64,
+    /// After.
+    pub smoothed: f64,
+}
+
+/// A fitted tail.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Tail {
+    /// Weights that make the tail.
+    pub m: usize,
+    /// Where it begins.
+    pub from: f64,
+    /// Scale.
+    pub sigma: f64,
+    /// Shape of the fit that smooths.
+    pub xi: f64,
+}
+
+/// Distance between the arms in one feature, in standard deviations.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Balance {
+    /// Feature.
+    pub name: String,
+    /// Before weighting; absent when the feature tells the arms apart without varying within them.
+    pub before: Option<f64>,
+    /// After weighting.
+    pub after: Option<f64>,
+}
+
+/// Overlap of the arms.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Overlap {
+    /// Propensities of the control rows.
+    pub control: Vec<Bin>,
+    /// Propensities of the treated rows, in the same bins.
+    pub treated: Vec<Bin>,
+    /// Lowest and highest propensity.
+    pub range: (f64, f64),
+    /// Control arm, treated arm.
+    pub arms: [ArmOverlap; 2],
+}
+
+/// What is known about the weights of one arm.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ArmOverlap {
+    /// Rows.
+    pub n: usize,
+    /// Shape of the weights' tail; absent when it is too short or flat.
+    pub khat: Option<f64>,
+    /// Shapes above this are unreliable.
+    pub khat_limit: f64,
+    /// Effective rows of the raw, truncated and smoothed weights.
+    pub effective: [f64; 3],
+    /// Largest weight before smoothing.
+    pub max_raw: f64,
+    /// And after.
+    pub max_smoothed: f64,
+    /// Rows with a propensity near 0 or 1.
+    pub at_risk: usize,
+}
+
+/// One training curve: an objective over steps, for one member of an ensemble.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// What is shown, e.g. `valid_objective`.
+    pub name: String,
+    /// Member of the ensemble, from 0.
+    pub member: usize,
+    /// Step and value.
+    pub points: Vec<(f64, f64)>,
+    /// Step whose parameters were kept.
+    pub kept: Option<f64>,
+}
+
+/// How the model was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Making {
+    /// Version of paretau that fitted it.
+    pub version: String,
+    /// Seed.
+    pub seed: u64,
+    /// All parameters.
+    pub params: Vec<Param>,
+    /// Command that makes the same model again.
+    pub command: String,
+}
+
+/// A parameter of the estimator.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Param {
+    /// Name.
+    pub name: String,
+    /// Value as it would be typed.
+    pub value: String,
+    /// The default, as it would be typed.
+    pub default: String,
+    /// What it does.
+    pub help: String,
+}
+
+/// The scores of an experiment's run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunRecords {
+    /// Name of the run's folder.
+    pub name: String,
+    /// Version of paretau that tells of it.
+    pub version: String,
+    /// Scores, in the order in which they were first recorded.
+    pub scores: Vec<RunScore>,
+    /// Cells that failed, with the reason.
+    pub failures: Vec<String>,
+}
+
+/// One metric of a method on a data set, over realisations and seeds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunScore {
+    /// Data set.
+    pub data: String,
+    /// Method.
+    pub method: String,
+    /// Metric.
+    pub metric: String,
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation; absent for a single value.
+    pub sd: Option<f64>,
+    /// Values.
+    pub n: usize,
+}

@@ -1,0 +1,99 @@
+//! Whether weighting makes the arms alike, feature by feature.
+
+use paretau_core::Result;
+
+use super::Section;
+use crate::html::{Cell, Table, code};
+use crate::ink::Paint;
+use crate::number::{count, fixed};
+use crate::plot::{Axis, Key, Mark, Plot, Shape};
+use crate::records::{Balance, Records};
+
+/// Differences beyond this many standard deviations are usually called imbalance.
+const IMBALANCE: f64 = 0.1;
+/// Features in the chart, the most different ones; the table has more.
+const SHOWN: usize = 25;
+
+pub(crate) fn balance(records: &Records) -> Result<Option<Section>> {
+    let Some(findings) = records.findings.as_ref().filter(|f| !f.balance.is_empty()) else { return Ok(None) };
+    let all = &findings.balance;
+    let off =
+        |pick: fn(&Balance) -> Option<f64>| all.iter().filter(|b| pick(b).is_none_or(|d| d.abs() > IMBALANCE)).count();
+    let (before, after) = (off(|b| b.before), off(|b| b.after));
+    let listed = if findings.n_balanced > all.len() {
+        format!(" Of {} features, the {} that differ most are listed.", count(findings.n_balanced), count(all.len()))
+    } else {
+        String::new()
+    };
+    let html = format!(
+        "<p>Distances between the arms in standard deviations. Before weighting {} beyond 0.1, after weighting {}.{listed}</p><div class=\"pair\">{}{}</div>",
+        features(before),
+        features(after),
+        love(all).html("")?,
+        table(all)
+    );
+    Ok(Some(Section { id: "balance", heading: "Are the arms alike?", html }))
+}
+
+fn features(n: usize) -> String {
+    match n {
+        0 => "no feature is".to_owned(),
+        1 => "one feature is".to_owned(),
+        n => format!("{} features are", count(n)),
+    }
+}
+
+fn love(all: &[Balance]) -> Plot {
+    let shown = &all[..all.len().min(SHOWN)];
+    let sizes = shown.iter().flat_map(|b| [b.before, b.after]).flatten().map(f64::abs);
+    let mut marks = vec![Mark::Across { x: IMBALANCE, paint: Paint::Limit }];
+    for (k, b) in shown.iter().enumerate() {
+        let y = k as f64;
+        let words = |v: Option<f64>| v.map_or_else(|| "not comparable".to_owned(), |v| fixed(v, 2));
+        let tip = format!("{}: {} before weighting, {} after", b.name, words(b.before), words(b.after));
+        if let (Some(before), Some(after)) = (b.before, b.after) {
+            let points = vec![(before.abs(), y), (after.abs(), y)];
+            marks.push(Mark::Line { points, paint: Paint::Grid, width: 1.6, tip: String::new() });
+        }
+        if let Some(before) = b.before {
+            marks.push(Mark::Dot { at: (before.abs(), y), paint: Paint::Before, hollow: true, tip: tip.clone() });
+        }
+        if let Some(after) = b.after {
+            marks.push(Mark::Dot { at: (after.abs(), y), paint: Paint::After, hollow: false, tip });
+        }
+    }
+    let worst =
+        shown.first().map_or(String::new(), |b| format!(" The most different feature before weighting is {}.", b.name));
+    Plot {
+        id: "balance-plot".to_owned(),
+        title: if all.len() > shown.len() {
+            format!("The {} features that differ most", shown.len())
+        } else {
+            "Differences before and after weighting".to_owned()
+        },
+        alternative: format!(
+            "Absolute standardised differences of {} features before and after weighting, with a line at 0.1.{worst}",
+            shown.len()
+        ),
+        x: Axis::from_zero("difference in standard deviations", sizes.chain([IMBALANCE])),
+        y: Axis { label: String::new(), range: shown.len() as f64 - 0.4..-0.6, log: false, format: |_| String::new() },
+        names: Some(shown.iter().map(|b| b.name.clone()).collect()),
+        legend: vec![
+            Key::new(Paint::Before, Shape::Ring, "before weighting"),
+            Key::new(Paint::After, Shape::Dot, "after"),
+            Key::new(Paint::Limit, Shape::Line, "0.1"),
+        ],
+        marks,
+        height: 48 + 20 * shown.len() as u32,
+    }
+}
+
+fn table(all: &[Balance]) -> String {
+    let cell = |v: Option<f64>| v.map_or_else(Cell::none, |v| Cell::number(v, &fixed(v, 3)));
+    Table {
+        caption: "Standardised differences, treated minus control",
+        header: &["feature", "before", "after"],
+        rows: all.iter().map(|b| vec![Cell::html(code(&b.name)), cell(b.before), cell(b.after)]).collect(),
+    }
+    .beside("All numbers")
+}

@@ -1,0 +1,71 @@
+//! How training went.
+
+use paretau_core::Result;
+
+use super::Section;
+use crate::ink::Paint;
+use crate::number::{count, significant};
+use crate::plot::{Axis, Key, Mark, Plot, Shape};
+use crate::records::{Curve, Records};
+
+pub(crate) fn training(records: &Records) -> Result<Option<Section>> {
+    let curves: Vec<&Curve> = records.training.iter().filter(|c| c.points.len() > 1).collect();
+    if curves.is_empty() {
+        return Ok(None);
+    }
+    let mut names: Vec<&str> = vec![];
+    for curve in &curves {
+        if !names.contains(&curve.name.as_str()) {
+            names.push(&curve.name);
+        }
+    }
+    let mut html = String::from(
+        "<p>The objective on rows held out from training, each time it was looked at; a circle marks the parameters that were kept.</p>\
+         <div class=\"pair\">",
+    );
+    for (k, name) in names.iter().enumerate() {
+        let own: Vec<&Curve> = curves.iter().filter(|c| c.name == *name).copied().collect();
+        html += &plot(k, name, &own).html("")?;
+    }
+    html += "</div>";
+    Ok(Some(Section { id: "training", heading: "How training went", html }))
+}
+
+fn plot(k: usize, name: &str, curves: &[&Curve]) -> Plot {
+    let members = curves.len();
+    let mut marks: Vec<Mark> = curves
+        .iter()
+        .map(|c| Mark::Line {
+            points: c.points.clone(),
+            paint: Paint::Main,
+            width: if members > 4 { 1.0 } else { 1.6 },
+            tip: if members > 1 { format!("member {}", c.member + 1) } else { String::new() },
+        })
+        .collect();
+    for curve in curves {
+        let Some(kept) = curve.kept else { continue };
+        let Some(point) = curve.points.iter().find(|p| p.0 == kept) else { continue };
+        let who = if members > 1 { format!("member {}: ", curve.member + 1) } else { String::new() };
+        let tip = format!("{who}kept after step {}, objective {}", count(point.0 as usize), significant(point.1, 4));
+        marks.push(Mark::Dot { at: *point, paint: Paint::Limit, hollow: true, tip });
+    }
+    let steps = curves.iter().flat_map(|c| c.points.iter().map(|p| p.0)).fold(0.0, f64::max);
+    Plot {
+        id: format!("training-{}", k + 1),
+        title: name.to_owned(),
+        alternative: format!("{} training curves over {} steps.", members, count(steps as usize)),
+        x: Axis::over("step", curves.iter().flat_map(|c| c.points.iter().map(|p| p.0))),
+        y: Axis::over("objective", curves.iter().flat_map(|c| c.points.iter().map(|p| p.1))),
+        names: None,
+        legend: vec![
+            Key::new(
+                Paint::Main,
+                Shape::Line,
+                if members > 1 { format!("{members} members") } else { "objective".into() },
+            ),
+            Key::new(Paint::Limit, Shape::Ring, "kept"),
+        ],
+        marks,
+        height: 270,
+    }
+}

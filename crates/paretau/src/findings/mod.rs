@@ -1,0 +1,191 @@
+//! What a fit finds about its training rows, in summaries that travel in the model file: the report is made from them alone.
+//!
+//! Nothing here grows with the rows, and nothing is about a single one.
+
+mod grouped;
+mod subgroups;
+mod tree;
+mod weights;
+
+use paretau_core::{Column, ColumnKind, Design, Effects, Error, Result};
+use paretau_data::{Assigned, Encoder, EncoderPolicy};
+use paretau_eval::score::{mean, normal_quantile};
+use paretau_eval::{FeatureBalance, Nuisance, Observed, Score, WeightSets, balance, effect_groups};
+use paretau_learners::{Overlap as Rule, inverse_weights};
+use paretau_report::{Balance, Bin, EffectGroup, EffectSummary, Findings, Interval, SortedEffect};
+
+use self::grouped::Grouped;
+
+/// Propensities nearer to 0 or 1 than this are held there before their weights are smoothed.
+const BOUND: f64 = 0.01;
+/// Points of the sorted effects, less one.
+const STEPS: usize = 100;
+/// Groups by predicted effect.
+const GROUPS: usize = 5;
+/// Features whose balance is kept, the worst.
+const MOST_BALANCED: usize = 200;
+/// Features that are looked at for subgroups and the tree, at most.
+const MOST_FEATURES: usize = 40;
+
+/// The rows of a fit with everything that was estimated about them.
+struct Evidence<'a> {
+    design: &'a Design,
+    effects: &'a Effects,
+    /// Doubly robust scores.
+    scores: Vec<f64>,
+}
+
+impl Evidence<'_> {
+    /// The doubly robust estimate for some rows.
+    fn seen(&self, rows: &[usize]) -> Interval {
+        interval(self.mean_of(rows, &self.scores))
+    }
+
+    /// The mean predicted effect of some rows.
+    fn predicted(&self, rows: &[usize]) -> f64 {
+        self.mean_of(rows, &self.effects.tau).value
+    }
+
+    fn mean_of(&self, rows: &[usize], values: &[f64]) -> Score {
+        let pick = |v: &[f64]| -> Vec<f64> { rows.iter().map(|&i| v[i]).collect() };
+        let t: Vec<u8> = rows.iter().map(|&i| self.design.t()[i]).collect();
+        let (y, weight) = (pick(self.design.y()), self.design.weight().map(pick));
+        let groups: Option<Vec<u32>> = self.design.groups().map(|g| rows.iter().map(|&i| g[i]).collect());
+        let part = Observed { t: &t, y: &y, weight: weight.as_deref(), groups: groups.as_deref() };
+        mean(&part, &pick(values))
+    }
+}
+
+/// Everything the report wants to know about the training rows. `sets` are their weights by the propensities `e`.
+pub(crate) fn find(
+    assigned: &Assigned,
+    design: &Design,
+    effects: &Effects,
+    held_out: bool,
+    e: &[f64],
+    sets: &WeightSets,
+) -> Result<Findings> {
+    let rows = Observed::of(design)?;
+    let nuisance = Nuisance::from_arms(effects.mu0.clone(), effects.mu1.clone(), e.to_vec());
+    let inverse = inverse_weights(e, design.t(), Rule::Pareto, BOUND)?;
+    let evidence = Evidence { design, effects, scores: nuisance.scores(&rows, &inverse.w) };
+    let summary = summary(effects, held_out);
+    let varies = summary.sd > 0.0;
+    let grouped = if varies { Grouped::of(&assigned.features, &effects.tau, MOST_FEATURES) } else { vec![] };
+    let groups = if varies { effect_groups(&rows, &evidence.scores, &effects.tau, GROUPS) } else { vec![] };
+    let (n_balanced, balance) = balances(assigned, design, &sets.smoothed)?;
+    Ok(Findings {
+        raw_difference: raw_difference(&evidence),
+        effects: summary,
+        groups: groups.iter().map(|g| EffectGroup { n: g.n, predicted: g.predicted, seen: interval(g.seen) }).collect(),
+        subgroups: subgroups::subgroups(&evidence, &grouped),
+        tree: varies.then(|| tree::tree(&evidence, &grouped)),
+        weights: [weights::of_arm(sets, design.t(), 0)?, weights::of_arm(sets, design.t(), 1)?],
+        balance,
+        n_balanced,
+    })
+}
+
+/// The 95 % interval of a score; one without a standard error is as wide as its number.
+fn interval(score: Score) -> Interval {
+    let (lo, hi) = score.interval(0.95).unwrap_or((score.value, score.value));
+    Interval { value: score.value, lo, hi }
+}
+
+/// Difference of the arms' mean outcomes.
+fn raw_difference(evidence: &Evidence<'_>) -> Interval {
+    let design = evidence.design;
+    let [control, treated] = [0, 1].map(|arm| evidence.mean_of(&design.rows_of_arm(arm), design.y()));
+    let se = match (control.se, treated.se) {
+        (Some(a), Some(b)) => Some(a.hypot(b)),
+        _ => None,
+    };
+    interval(Score { value: treated.value - control.value, se })
+}
+
+fn summary(effects: &Effects, held_out: bool) -> EffectSummary {
+    let tau = &effects.tau;
+    let n = tau.len();
+    let average = tau.iter().sum::<f64>() / n as f64;
+    let spread = (tau.iter().map(|v| (v - average).powi(2)).sum::<f64>() / n as f64).sqrt();
+    // Rounding makes even a constant effect vary in its last digits.
+    let size = tau.iter().fold(0.0_f64, |a, v| a.max(v.abs()));
+    let sd = if spread > 1e-9 * size { spread } else { 0.0 };
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by(|&a, &b| tau[a].total_cmp(&tau[b]).then(a.cmp(&b)));
+    let z = normal_quantile(0.975);
+    let share = |test: &dyn Fn(usize) -> bool| (0..n).filter(|&i| test(i)).count() as f64 / n as f64;
+    let se = effects.se.as_ref();
+    let sorted = (0..=STEPS)
+        .map(|k| {
+            let at = k as f64 / STEPS as f64;
+            let place = ((at * (n - 1) as f64).round() as usize).min(n - 1);
+            // The band is the mean of its neighbours' intervals: single ones would make a comb.
+            let reach = n / (2 * STEPS);
+            let near = &order[place.saturating_sub(reach)..=(place + reach).min(n - 1)];
+            let band = se.map(|se| {
+                let half = z * near.iter().map(|&i| se[i]).sum::<f64>() / near.len() as f64;
+                (tau[order[place]] - half, tau[order[place]] + half)
+            });
+            SortedEffect { share: at, tau: tau[order[place]], band }
+        })
+        .collect();
+    EffectSummary {
+        mean: average,
+        sd,
+        above_zero: share(&|i| tau[i] > 0.0),
+        surely_above: se.map(|se| share(&|i| tau[i] - z * se[i] > 0.0)),
+        surely_below: se.map(|se| share(&|i| tau[i] + z * se[i] < 0.0)),
+        held_out,
+        histogram: if sd > 0.0 { histogram(tau) } else { vec![] },
+        sorted,
+    }
+}
+
+/// Equal bins from the smallest to the largest value, more of them for more rows.
+fn histogram(values: &[f64]) -> Vec<Bin> {
+    let (lo, hi) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
+    let k = ((2.0 * (values.len() as f64).cbrt()).ceil() as usize).clamp(8, 40);
+    let width = (hi - lo) / k as f64;
+    let mut bins: Vec<Bin> = (0..k)
+        .map(|j| Bin {
+            from: lo + width * j as f64,
+            to: if j + 1 == k { hi } else { lo + width * (j + 1) as f64 },
+            n: 0,
+        })
+        .collect();
+    for v in values {
+        bins[(((v - lo) / width) as usize).min(k - 1)].n += 1;
+    }
+    bins
+}
+
+/// How many features were compared, and the balance of those that differ most.
+fn balances(assigned: &Assigned, design: &Design, w: &[f64]) -> Result<(usize, Vec<Balance>)> {
+    let all = feature_balance(assigned, design, w)?;
+    let kept = all.iter().take(MOST_BALANCED);
+    let kept = kept.map(|b| Balance { name: b.name.clone(), before: b.before, after: b.after }).collect();
+    Ok((all.len(), kept))
+}
+
+/// Balance of all features under the inverse weights `w`, categories as indicators, whatever the estimator takes.
+pub(crate) fn feature_balance(assigned: &Assigned, design: &Design, w: &[f64]) -> Result<Vec<FeatureBalance>> {
+    let w: Vec<f64> = match design.weight() {
+        Some(weight) => w.iter().zip(weight).map(|(w, own)| w * own).collect(),
+        None => w.to_vec(),
+    };
+    let coded = |column: &Column| matches!(column.kind, ColumnKind::Categorical { .. });
+    if !design.columns().iter().any(coded) {
+        return balance(design.x(), design.columns(), design.t(), &w);
+    }
+    let rows: Vec<usize> = (0..design.n_rows()).collect();
+    let policy = EncoderPolicy { sparse: true, ..EncoderPolicy::default() };
+    let encoder = Encoder::fit(&assigned.features, &policy, &rows)?;
+    let (x, _) = encoder.transform(&assigned.features)?;
+    balance(&x, encoder.columns(), design.t(), &w)
+}
+
+/// A kernel's refusal of weights that we made ourselves is a failure of the computation.
+fn numeric(error: paretau_kernels::KernelError) -> Error {
+    crate::overlap::numeric(error)
+}

@@ -1,0 +1,78 @@
+//! Weights of an arm by rank, before and after smoothing, with the tail that smooths them.
+
+use paretau_core::Result;
+use paretau_eval::WeightSets;
+use paretau_kernels::fallback::TailFit;
+use paretau_kernels::pareto::HardPareto;
+use paretau_report::{ArmWeights, Tail, WeightRank};
+
+/// Ranks up to this are all kept; further on each is a little further than the last.
+const EVERY: usize = 12;
+/// Ratio of consecutive ranks after that.
+const RATIO: f64 = 1.15;
+
+/// The weights of one arm.
+pub(super) fn of_arm(sets: &WeightSets, t: &[u8], arm: u8) -> Result<ArmWeights> {
+    let pick = |w: &[f64]| -> Vec<f64> { w.iter().zip(t).filter(|(_, a)| **a == arm).map(|(w, _)| *w).collect() };
+    let (raw, smoothed) = (pick(&sets.raw), pick(&sets.smoothed));
+    let mut scratch = vec![0.0; raw.len()];
+    let tail = match HardPareto::default().forward(&raw, &mut scratch).map_err(super::numeric)? {
+        TailFit::Smoothed { mu, sigma, xi, m, .. } => Some(Tail { m, from: mu, sigma, xi }),
+        _ => None,
+    };
+    let descending = |mut w: Vec<f64>| {
+        w.sort_by(|a, b| b.total_cmp(a));
+        w
+    };
+    let (raw, smoothed) = (descending(raw), descending(smoothed));
+    let ranks =
+        ranks(raw.len()).map(|rank| WeightRank { rank, raw: raw[rank - 1], smoothed: smoothed[rank - 1] }).collect();
+    Ok(ArmWeights { ranks, tail })
+}
+
+/// 1, 2, 3, … then ranks spaced by ratio, the last one included.
+fn ranks(n: usize) -> impl Iterator<Item = usize> {
+    let next = move |rank: &usize| {
+        let after = if *rank < EVERY { rank + 1 } else { (*rank as f64 * RATIO) as usize };
+        if *rank == n { None } else { Some(after.min(n)) }
+    };
+    std::iter::successors((n > 0).then_some(1), next)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use paretau_core::Seed;
+    use paretau_eval::{OverlapOptions, overlap_report};
+
+    #[test]
+    fn the_tail_told_is_the_tail_that_smoothed() {
+        let mut rng = Seed(5).rng();
+        let e: Vec<f64> = (0..900).map(|_| 1.0 / (1.0 + (-2.0 * rng.normal()).exp())).collect();
+        let t: Vec<u8> = e.iter().map(|e| u8::from(rng.bernoulli(*e))).collect();
+        let (report, sets) = overlap_report(&e, &t, &OverlapOptions::default()).unwrap();
+        for arm in [0, 1] {
+            let weights = of_arm(&sets, &t, arm).unwrap();
+            let tail = weights.tail.unwrap();
+            let (first, last) = (weights.ranks[0], weights.ranks.last().unwrap());
+            assert_eq!((first.rank, last.rank), (1, report.arms[usize::from(arm)].n));
+            assert_eq!(first.raw, report.arms[usize::from(arm)].max_raw);
+            assert_eq!(first.smoothed, report.arms[usize::from(arm)].max_smoothed);
+            // The largest smoothed weight is the fitted distribution's quantile at (m - 1/2)/m.
+            let p: f64 = 0.5 / tail.m as f64;
+            let quantile = tail.from + tail.sigma / tail.xi * (p.powf(-tail.xi) - 1.0);
+            assert!((quantile / first.smoothed - 1.0).abs() < 1e-9, "{quantile} {first:?}");
+            // Beyond the tail nothing changes.
+            assert_eq!(last.raw, last.smoothed);
+        }
+    }
+
+    #[test]
+    fn ranks_reach_both_ends() {
+        assert_eq!(ranks(0).count(), 0);
+        assert_eq!(ranks(3).collect::<Vec<_>>(), [1, 2, 3]);
+        let many: Vec<usize> = ranks(100_000).collect();
+        assert!(many.len() < 100 && many.last() == Some(&100_000) && many.is_sorted());
+    }
+}

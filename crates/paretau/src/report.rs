@@ -1,0 +1,268 @@
+//! From a model to the records of its report, and to the page.
+
+use paretau_core::{Family, Result};
+use paretau_eval::{ArmOverlap, IMBALANCE, OverlapReport};
+use paretau_report::{Average, Balance, Bin, Curve, Interval, Making, Overlap, Param, Question, Records};
+use serde_json::Value;
+
+use crate::about::{About, Estimate};
+use crate::model::Model;
+
+/// One self-contained HTML page about a model.
+pub fn report(model: &Model) -> Result<String> {
+    paretau_report::render(&records(model))
+}
+
+/// Everything that the page about a model tells.
+pub fn records(model: &Model) -> Records {
+    let about = model.about();
+    let info = model.entry().info();
+    Records {
+        question: Question {
+            treatment: about.roles.treatment.clone(),
+            arms: about.arms.clone(),
+            outcome: about.roles.outcome.clone(),
+            binary: about.outcome == paretau_core::OutcomeKind::Binary,
+            n_rows: about.n_rows,
+            n_treated: about.n_treated,
+            n_features: about.n_features,
+            estimator: about.estimator.clone(),
+            summary: info.summary.to_owned(),
+            reference: info.reference.to_owned(),
+        },
+        averages: averages(about),
+        warnings: warnings(model),
+        notes: about.notes.clone(),
+        findings: model.findings().cloned(),
+        overlap: overlap(&about.overlap),
+        importance: about.diagnostics.importance.clone(),
+        roles: about.diagnostics.roles.clone(),
+        training: training(about),
+        numbers: about.diagnostics.numbers.iter().map(|(name, value)| (name.clone(), *value)).collect(),
+        making: Making {
+            version: about.version.clone(),
+            seed: about.seed.0,
+            params: params(model),
+            command: command(model),
+        },
+    }
+}
+
+fn averages(about: &About) -> Vec<Average> {
+    let average = |of: &str, meaning: &str, e: Estimate| Average {
+        of: of.to_owned(),
+        meaning: meaning.to_owned(),
+        effect: Interval { value: e.value, lo: e.lo, hi: e.hi },
+    };
+    vec![
+        average("everybody", "the average effect (ATE)", about.averages.ate),
+        average("the treated", "the average effect on those who were treated (ATT)", about.averages.att),
+        average(
+            "the comparable",
+            "those who could well have been in either arm count most (ATO); poor overlap hurts it least",
+            about.averages.ato,
+        ),
+    ]
+}
+
+/// Warnings of the overlap first, then of the balance: they bear on everything else. What forests and nets say about the
+/// overlap in words of their own is left out where the same was said before.
+fn warnings(model: &Model) -> Vec<String> {
+    let about = model.about();
+    let known: Vec<&str> = about.overlap.warnings.iter().map(|w| w.code.as_str()).collect();
+    let at_risk = known.contains(&"arms-hardly-overlap") || known.contains(&"rows-at-risk");
+    let repeated = |code: &str| match code {
+        "heavy-weights" => known.contains(&"heavy-tail"),
+        "little-overlap" => at_risk,
+        "poor-overlap" => at_risk && model.entry().info().family == Family::Neural,
+        _ => false,
+    };
+    let own = about.diagnostics.warnings.iter().filter(|w| !repeated(&w.code)).map(|w| w.message.as_str());
+    let overlap = about.overlap.warnings.iter().map(|w| w.message.as_str());
+    overlap.map(sentence).chain(imbalance(model)).chain(own.map(sentence)).collect()
+}
+
+/// A warning when weighting leaves the arms apart by more than chance would.
+fn imbalance(model: &Model) -> Option<String> {
+    /// Distances of so many standard errors are not chance, even among many features.
+    const ERRORS: f64 = 3.0;
+    let findings = model.findings()?;
+    let [control, treated] = &model.about().overlap.arms;
+    let error = (1.0 / control.ess_smoothed + 1.0 / treated.ess_smoothed).sqrt();
+    let limit = IMBALANCE.max(ERRORS * error);
+    let size = |b: &Balance| b.after.map_or(f64::INFINITY, f64::abs);
+    let off: Vec<&Balance> = findings.balance.iter().filter(|b| size(b) > limit).collect();
+    let worst = off.iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
+    let apart = worst.after.map_or_else(
+        || "which tells them apart completely".to_owned(),
+        |d| format!("which differs by {:.2} standard deviations", d.abs()),
+    );
+    let (count, verb) = if off.len() == 1 {
+        ("One feature".to_owned(), "differs")
+    } else {
+        (format!("{} features", off.len()), "differ")
+    };
+    Some(format!(
+        "{count} of {} still {verb} between the arms after weighting by the propensity, most of all {}, {apart}: the \
+         propensities do not make the arms alike, so the answer leans on the outcome model.",
+        findings.n_balanced, worst.name
+    ))
+}
+
+/// The text with a capital first letter and a full stop.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first: String = letters.next().map(|c| c.to_uppercase().collect()).unwrap_or_default();
+    let whole = format!("{first}{}", letters.as_str());
+    if whole.ends_with(['.', '!', '?']) { whole } else { whole + "." }
+}
+
+fn overlap(report: &OverlapReport) -> Overlap {
+    let arm = |a: &ArmOverlap| paretau_report::ArmOverlap {
+        n: a.n,
+        khat: a.khat,
+        khat_limit: a.khat_threshold,
+        effective: [a.ess_raw, a.ess_truncated, a.ess_smoothed],
+        max_raw: a.max_raw,
+        max_smoothed: a.max_smoothed,
+        at_risk: a.at_risk,
+    };
+    Overlap {
+        control: report.histogram.iter().map(|b| Bin { from: b.from, to: b.to, n: b.control }).collect(),
+        treated: report.histogram.iter().map(|b| Bin { from: b.from, to: b.to, n: b.treated }).collect(),
+        range: report.range,
+        arms: [arm(&report.arms[0]), arm(&report.arms[1])],
+    }
+}
+
+/// The validation objective of each member and stage, with the step that was kept.
+fn training(about: &About) -> Vec<Curve> {
+    const OBJECTIVE: &str = "valid_objective";
+    let history = &about.diagnostics.history;
+    let number =
+        |look: &std::collections::BTreeMap<String, f64>, name: &str| look.get(name).copied().unwrap_or(0.0) as usize;
+    let stages = history.iter().map(|look| number(look, "stage")).max().unwrap_or(0) + 1;
+    let mut curves: Vec<(usize, Curve)> = vec![];
+    for look in history {
+        let (Some(&step), Some(&value)) = (look.get("step"), look.get(OBJECTIVE)) else { continue };
+        let (member, stage) = (number(look, "member"), number(look, "stage"));
+        let curve = match curves.iter_mut().position(|(s, c)| *s == stage && c.member == member) {
+            Some(at) => &mut curves[at].1,
+            None => {
+                let name = if stages > 1 {
+                    format!("Objective on held-out rows, stage {}", stage + 1)
+                } else {
+                    "Objective on held-out rows".to_owned()
+                };
+                curves.push((stage, Curve { name, member, points: vec![], kept: None }));
+                let last = curves.len() - 1;
+                &mut curves[last].1
+            }
+        };
+        curve.points.push((step, value));
+        if look.get("best") == Some(&1.0) {
+            curve.kept = Some(step);
+        }
+    }
+    curves.into_iter().map(|(_, curve)| curve).collect()
+}
+
+/// All parameters with their defaults, as they would be typed.
+fn params(model: &Model) -> Vec<Param> {
+    let defaults = model.entry().defaults();
+    let values = &model.about().params;
+    model
+        .entry()
+        .params()
+        .iter()
+        .map(|spec| Param {
+            name: spec.name.to_owned(),
+            value: typed(&values[spec.name]),
+            default: typed(&defaults[spec.name]),
+            help: spec.help.to_owned(),
+        })
+        .collect()
+}
+
+/// A value as it stands after `--set key=`.
+fn typed(value: &Value) -> String {
+    match value {
+        Value::Null => "auto".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(typed).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
+}
+
+/// The command that fits the same model again.
+fn command(model: &Model) -> String {
+    let about = model.about();
+    let roles = &about.roles;
+    let mut words = vec!["paretau".to_owned(), "fit".to_owned()];
+    words.push(about.source.as_deref().map_or_else(|| "DATA".to_owned(), quoted));
+    let mut flag = |name: &str, value: &str| words.push(format!("--{name} {}", quoted(value)));
+    flag("treatment", &roles.treatment);
+    flag("outcome", &roles.outcome);
+    let list = |columns: &[String]| columns.join(",");
+    if let Some(features) = &roles.features {
+        flag("features", &list(features));
+    }
+    if !roles.ignore.is_empty() {
+        flag("ignore", &list(&roles.ignore));
+    }
+    let optional = [
+        ("id", &roles.id),
+        ("weight", &roles.weight),
+        ("propensity", &roles.propensity),
+        ("group", &roles.group),
+        ("treated-value", &roles.treated_value),
+        ("control-value", &roles.control_value),
+    ];
+    for (name, value) in optional {
+        if let Some(value) = value {
+            flag(name, value);
+        }
+    }
+    if let Some((mu0, mu1)) = &roles.truth {
+        flag("truth", &format!("{mu0},{mu1}"));
+    }
+    flag("estimator", &about.estimator);
+    for param in params(model).iter().filter(|p| p.value != p.default) {
+        flag("set", &format!("{}={}", param.name, param.value));
+    }
+    if about.valid_share != 0.2 {
+        flag("valid", &about.valid_share.to_string());
+    }
+    flag("seed", &about.seed.0.to_string());
+    flag("out", "model.paretau");
+    words.join(" ")
+}
+
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./,=:+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_survive_the_shell() {
+        assert_eq!(quoted("a,b"), "a,b");
+        assert_eq!(quoted("Womens E-Mail"), "'Womens E-Mail'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+        assert_eq!(quoted("x_*"), "'x_*'");
+    }
+
+    #[test]
+    fn sentences_begin_and_end_as_sentences_do() {
+        assert_eq!(sentence("the weights"), "The weights.");
+        assert_eq!(sentence("Done."), "Done.");
+    }
+}
