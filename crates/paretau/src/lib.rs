@@ -4,16 +4,20 @@
 //! and the names of the lower crates that a caller needs.
 
 mod about;
+pub mod datasets;
 mod describe;
 mod diagnose;
 mod evaluate;
 pub mod experiment;
 mod fit;
+mod lines;
 mod model;
 pub mod model_file;
 mod overlap;
+mod quiet;
 pub mod registry;
 mod threads;
+pub mod tune;
 
 pub use about::{About, Averages, Estimate};
 pub use describe::describe;

@@ -11,6 +11,7 @@ mod fit;
 mod list;
 mod run;
 mod simulate;
+mod tune;
 
 use anyhow::Result;
 
@@ -31,6 +32,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             Command::Effect(args) => effect::run(args, common),
             Command::Evaluate(args) => evaluate::run(args, common),
             Command::Diagnose(args) => diagnose::run(args, common),
+            Command::Tune(args) => tune::run(args, common),
             Command::Run(args) => run::run(args, common),
             Command::Completions(args) => completions::shell(args),
             Command::Man => completions::manual(),

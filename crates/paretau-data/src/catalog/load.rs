@@ -18,10 +18,8 @@ fn usual_roles() -> RoleSpec {
 
 /// Numbers `i` for which the folder has a file `{before}{i}{after}`.
 fn numbered(folder: &Path, before: &str, after: &str) -> Vec<u64> {
-    let mut found: Vec<u64> = names(folder)
-        .iter()
-        .filter_map(|name| name.strip_prefix(before)?.strip_suffix(after)?.parse().ok())
-        .collect();
+    let mut found: Vec<u64> =
+        names(folder).iter().filter_map(|name| name.strip_prefix(before)?.strip_suffix(after)?.parse().ok()).collect();
     found.sort_unstable();
     found
 }
@@ -69,7 +67,8 @@ pub(super) fn ihdp(folder: &Path, i: u64) -> Loaded {
     let path = folder.join(format!("ihdp/ihdp_npci_{i}.csv"));
     let table = read(&path, &ReadOptions { header: false, ..ReadOptions::default() })?;
     if table.columns().len() != 30 {
-        let message = format!("has {} columns, but should have 30: t, y, ycf, mu0, mu1, x1..x25", table.columns().len());
+        let message =
+            format!("has {} columns, but should have 30: t, y, ycf, mu0, mu1, x1..x25", table.columns().len());
         return Err(table.error(None, None, message));
     }
     let source = table.source.clone();
@@ -180,11 +179,8 @@ fn lbidd_set(folder: &Path, below: &[&str], i: u64) -> Loaded {
     )?;
     let x = read(&covariates(&folder.join("lbidd")).ok_or_else(gone)?, &ReadOptions::default())?;
     let table = factual.join(&counter, "sample_id")?.join(&x, "sample_id")?;
-    let roles = RoleSpec {
-        truth: Some(("y0".into(), "y1".into())),
-        id: Some("sample_id".into()),
-        ..RoleSpec::new("z", "y")
-    };
+    let roles =
+        RoleSpec { truth: Some(("y0".into(), "y1".into())), id: Some("sample_id".into()), ..RoleSpec::new("z", "y") };
     Ok((table, roles))
 }
 
@@ -233,8 +229,8 @@ pub(super) fn nhefs_numbers(folder: &Path) -> Vec<u64> {
 /// Giving up smoking and the weight gained, with what was known in 1971: the nine confounders of the textbook.
 pub(super) fn nhefs(folder: &Path, _: u64) -> Loaded {
     let table = read(&folder.join("real/nhefs.csv"), &ReadOptions::default())?;
-    let features =
-        ["sex", "age", "race", "education", "smokeintensity", "smokeyrs", "active", "exercise", "wt71"].map(str::to_owned);
+    let features = ["sex", "age", "race", "education", "smokeintensity", "smokeyrs", "active", "exercise", "wt71"]
+        .map(str::to_owned);
     let roles = RoleSpec { features: Some(features.to_vec()), ..RoleSpec::new("qsmk", "wt82_71") };
     Ok((table, roles))
 }
