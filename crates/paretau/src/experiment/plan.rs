@@ -19,6 +19,9 @@ pub struct Plan {
     pub name: String,
     /// One line about it.
     pub summary: String,
+    /// What a reader of the tables should know, e.g. how the data differ from the publication's.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
     /// Data sets.
     pub data: Vec<DataSpec>,
     /// Methods to compare.
