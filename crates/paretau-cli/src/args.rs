@@ -35,7 +35,7 @@ pub(crate) struct Common {
 pub(crate) enum Command {
     /// Do the whole job once on made-up data: simulate, fit, compare, write model, effects and report
     Demo(DemoArgs),
-    /// List estimators, metrics, simulators or plans
+    /// List estimators, metrics, simulators, data sets or plans
     List(ListArgs),
     /// Describe an estimator: what it is, its parameters with defaults and ranges
     Describe(DescribeArgs),
@@ -51,6 +51,8 @@ pub(crate) enum Command {
     Diagnose(DiagnoseArgs),
     /// Write one self-contained HTML page about a fitted model or about the folder of a run
     Report(ReportArgs),
+    /// Search for parameters on rows that the fits do not see; prints the best --set line
+    Tune(TuneArgs),
     /// Run an experiment plan; resumable, nothing is done twice
     Run(RunArgs),
     /// Print completions for a shell
@@ -123,6 +125,7 @@ pub(crate) enum Listed {
     Estimators,
     Metrics,
     Simulators,
+    Datasets,
     Plans,
 }
 
@@ -249,6 +252,35 @@ pub(crate) struct RunArgs {
     /// Do only the i-th of n parts
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<String>,
+    /// The plan's small form: fewer data sets and smaller nets, about a minute
+    #[arg(long)]
+    pub(crate) quick: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TuneArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    #[command(flatten)]
+    pub(crate) estimator: EstimatorArgs,
+    /// Trials, the defaults included
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) trials: usize,
+    /// How the next trial is chosen: tpe, random or grid
+    #[arg(long, value_name = "HOW", default_value = "tpe")]
+    pub(crate) search: String,
+    /// What a trial is judged by on held-out rows: factual (outcome error), dr or r (effect losses)
+    #[arg(long, value_name = "LOSS", default_value = "factual")]
+    pub(crate) objective: String,
+    /// Folds of cross-validation; 1 holds out a quarter of the rows once
+    #[arg(long, value_name = "K", default_value_t = 1)]
+    pub(crate) folds: usize,
+    /// File that keeps the trials, so that the search can be resumed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) records: Option<PathBuf>,
+    /// Go on with the trials in the file
+    #[arg(long, requires = "records")]
+    pub(crate) resume: bool,
 }
 
 #[derive(Debug, Args)]

@@ -110,6 +110,11 @@ fn every_command_of_the_guide_works() {
 }
 
 #[test]
+fn every_command_of_the_page_on_studies_works() {
+    run_document("docs/studies.md");
+}
+
+#[test]
 fn every_command_of_the_readme_works() {
     run_document("README.md");
 }

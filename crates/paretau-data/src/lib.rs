@@ -6,6 +6,7 @@
 //! [`TableWriter`] writes results. [`SIMULATORS`] lists the processes with a known truth.
 
 mod calendar;
+pub mod catalog;
 mod encoder;
 mod interner;
 mod join;
@@ -15,6 +16,7 @@ pub mod simulate;
 mod table;
 mod write;
 
+pub use catalog::{DATASETS, Dataset, data_folder};
 pub use encoder::{Encoder, EncoderPolicy, TransformReport};
 pub use read::{BatchReader, Format, Position, ReadOptions, Watch, read, read_watched};
 pub use roles::{Assigned, RoleSpec, arms_of, assign, parse_list};

@@ -254,3 +254,31 @@ fn golden_first_rows() {
         assert!(!far, "(\"{name}\", {got:?}),");
     }
 }
+
+/// The News process on a corpus of one's own: the words are the file's, the readers differ with the seed.
+#[test]
+fn news_runs_on_a_bag_of_words_from_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("words.csv.x");
+    let made = news(&NewsConfig { n: 200, d: 80, topics: 5, ..NewsConfig::default() }, Seed(1)).unwrap();
+    let Features::Sparse(words) = &made.x else { unreachable!("news is sparse") };
+    let mut text = "200,80,0\n".to_owned();
+    for i in 0..200 {
+        let (columns, counts) = words.row(i);
+        for (word, count) in columns.iter().zip(counts) {
+            text += &format!("{},{},{count}\n", i + 1, word + 1);
+        }
+    }
+    std::fs::write(&path, text).unwrap();
+    let corpus = Some(path.to_str().unwrap().to_owned());
+    let config = NewsConfig { topics: 5, sweeps: 60, corpus, ..NewsConfig::default() };
+    let (a, b) = (news(&config, Seed(1)).unwrap(), news(&config, Seed(2)).unwrap());
+    let Features::Sparse(again) = &a.x else { unreachable!("a corpus stays sparse") };
+    assert_eq!(again, words);
+    assert_ne!(a.t, b.t);
+    // Effects are C z·z1: positive, of the size of C times a product of proportions, and different between documents.
+    let tau = a.oracle().unwrap().tau();
+    assert!(tau.iter().all(|t| *t > 0.0 && *t <= 50.0));
+    let (low, high) = tau.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), t| (l.min(*t), h.max(*t)));
+    assert!(high > 2.0 * low, "effects from {low} to {high}");
+}

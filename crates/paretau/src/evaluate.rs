@@ -5,7 +5,7 @@
 //! that can read their features, so that every model is judged by the same yardstick.
 
 use paretau_core::{Design, Error, Event, FitContext, Observer, Params, Regressor, Result, Seed, Target};
-use paretau_data::{Encoder, EncoderPolicy, RoleSpec, Table, assign};
+use paretau_data::{Assigned, Encoder, EncoderPolicy, RoleSpec, Table, assign};
 use paretau_eval::{Evidence, NamedScore, Nuisance, Observed};
 use paretau_learners::{CrossTask, HeldOut, Overlap as Rule, cross_predict, design_folds, inverse_weights};
 
@@ -25,9 +25,32 @@ pub fn evaluate(
     seed: Seed,
     observer: &dyn Observer,
 ) -> Result<Vec<NamedScore>> {
-    let base = BASES.first().ok_or_else(|| Error::unfit("there is no base learner"))?;
     let assigned = assign(table, roles)?;
     let predictions = model.predict(&assigned.features)?;
+    let Yardstick { design, nuisance, scores } = yardstick(&assigned, seed, observer)?;
+    paretau_eval::evaluate(&Evidence {
+        tau: &predictions.effects.tau,
+        rows: Some(Observed::of(&design)?),
+        nuisance: Some(&nuisance),
+        scores: Some(&scores),
+        truth: assigned.oracle.as_ref(),
+        seed,
+    })
+}
+
+/// What effects are measured by when the truth is not known.
+pub(crate) struct Yardstick {
+    /// The rows with the features that the yardstick's own models read.
+    pub(crate) design: Design,
+    /// Expected outcomes and propensities of each row by models that did not see it.
+    pub(crate) nuisance: Nuisance,
+    /// Doubly robust scores of each row with Pareto-smoothed weights.
+    pub(crate) scores: Vec<f64>,
+}
+
+/// The yardstick of rows, cross-fitted on them with the first base learner.
+pub(crate) fn yardstick(assigned: &Assigned, seed: Seed, observer: &dyn Observer) -> Result<Yardstick> {
+    let base = BASES.first().ok_or_else(|| Error::unfit("there is no base learner"))?;
     let rows: Vec<usize> = (0..assigned.t.len()).collect();
     let encoder = Encoder::fit(&assigned.features, &EncoderPolicy::from(base.handles()), &rows)?;
     let (x, _) = encoder.transform(&assigned.features)?;
@@ -36,16 +59,8 @@ pub fn evaluate(
     ctx.event(&Event::Stage { name: "cross-fitting nuisances".to_owned(), total: None });
     let nuisance = nuisances(&design, base.build(&Params::none())?.as_ref(), &ctx)?;
     let inverse = inverse_weights(&nuisance.e, design.t(), Rule::Pareto, BOUND)?;
-    let observed = Observed::of(&design)?;
-    let scores = nuisance.scores(&observed, &inverse.w);
-    paretau_eval::evaluate(&Evidence {
-        tau: &predictions.effects.tau,
-        rows: Some(observed),
-        nuisance: Some(&nuisance),
-        scores: Some(&scores),
-        truth: assigned.oracle.as_ref(),
-        seed,
-    })
+    let scores = nuisance.scores(&Observed::of(&design)?, &inverse.w);
+    Ok(Yardstick { design, nuisance, scores })
 }
 
 /// Cross-fitted nuisances of a design; propensities known from the study's design are taken as they are.

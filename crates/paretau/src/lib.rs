@@ -4,19 +4,23 @@
 //! and the names of the lower crates that a caller needs.
 
 mod about;
+pub mod datasets;
 mod describe;
 mod diagnose;
 mod evaluate;
 pub mod experiment;
 mod findings;
 mod fit;
+mod lines;
 mod model;
 pub mod model_file;
 mod overlap;
+mod quiet;
 pub mod registry;
 mod report;
 mod run_report;
 mod threads;
+pub mod tune;
 
 pub use about::{About, Averages, Estimate};
 pub use describe::describe;

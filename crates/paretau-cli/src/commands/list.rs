@@ -24,6 +24,20 @@ pub(crate) fn run(args: &ListArgs, common: &Common) -> Result<()> {
             .iter()
             .map(|s| json!({ "name": s.name, "summary": s.summary }))
             .collect(),
+        Listed::Datasets => {
+            let folder = paretau::data::data_folder();
+            paretau::data::DATASETS
+                .iter()
+                .map(|set| {
+                    let found = set.realisations(&folder).len();
+                    json!({
+                        "name": set.name, "present": paretau::datasets::state(set, &folder).to_string(),
+                        "realisations": found, "address": set.address, "files": set.files, "licence": set.licence,
+                        "truth": set.has_truth, "summary": set.summary,
+                    })
+                })
+                .collect()
+        }
         Listed::Plans => paretau::experiment::PLANS
             .iter()
             .map(|plan| json!({ "name": plan.name, "summary": plan.summary }))
@@ -33,8 +47,12 @@ pub(crate) fn run(args: &ListArgs, common: &Common) -> Result<()> {
         return output::json(&Value::from(rows));
     }
     let Some(first) = rows.first().and_then(Value::as_object) else { return Ok(()) };
-    // `name` first and `summary` last; what stands between differs from list to list.
-    let mut header: Vec<&str> = first.keys().map(String::as_str).collect();
+    // `name` first and `summary` last; what stands between differs from list to list. Long texts are for --json.
+    let mut header: Vec<&str> = first
+        .keys()
+        .map(String::as_str)
+        .filter(|key| !["files", "licence", "truth", "realisations"].contains(key))
+        .collect();
     header.sort_by_key(|key| match *key {
         "name" => 0,
         "summary" => 2,

@@ -12,6 +12,7 @@ mod list;
 mod report;
 mod run;
 mod simulate;
+mod tune;
 
 use anyhow::Result;
 
@@ -33,6 +34,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             Command::Evaluate(args) => evaluate::run(args, common),
             Command::Diagnose(args) => diagnose::run(args, common),
             Command::Report(args) => report::run(args, common),
+            Command::Tune(args) => tune::run(args, common),
             Command::Run(args) => run::run(args, common),
             Command::Completions(args) => completions::shell(args),
             Command::Man => completions::manual(),

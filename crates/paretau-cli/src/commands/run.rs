@@ -1,8 +1,7 @@
 //! `paretau run`: an experiment plan, resumable at any moment.
 
-use std::path::PathBuf;
-
 use anyhow::Result;
+use paretau::data::data_folder;
 use paretau::experiment::{Plan, RunOptions, Shard, run as run_plan};
 use serde_json::json;
 
@@ -11,10 +10,10 @@ use crate::output;
 use crate::progress::Progress;
 
 pub(crate) fn run(args: &RunArgs, common: &Common) -> Result<()> {
-    let plan = Plan::open(&args.plan)?;
     let shard = args.shard.as_deref().map_or(Ok(Shard::WHOLE), str::parse)?;
     let progress = Progress::new(common.quiet);
-    let data_folder = std::env::var_os("PARETAU_DATA").map_or_else(|| PathBuf::from("."), PathBuf::from);
+    let data_folder = data_folder();
+    let plan = Plan::open(&args.plan)?.resolved(&data_folder, args.quick)?;
     let report = run_plan(
         &plan,
         &RunOptions { folder: &args.out, resume: args.resume, shard, data_folder: &data_folder, observer: &progress },

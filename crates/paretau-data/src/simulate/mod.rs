@@ -7,6 +7,7 @@ mod acic;
 mod causalml;
 mod draws;
 mod grf;
+mod lda;
 mod news;
 mod nie_wager;
 mod outcome;

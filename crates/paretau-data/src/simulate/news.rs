@@ -4,14 +4,18 @@
 //! document mixes topics in proportions z, and each of its words is drawn from one of them. Readers use a mobile
 //! device (t = 1) or a desktop. With z1 the topics of one random document and z0 the mean of all z:
 //! `mu_t = C (z·z0 + t z·z1)`, `e = exp(k z·z1)/(exp(k z·z0) + exp(k z·z1))`, `y = mu_t + noise`.
-//! The truth uses the z that made the documents, not an estimate of it.
+//! The truth uses the z that made the documents, not an estimate of it; for a corpus of the user's own, z are the
+//! topics that latent Dirichlet allocation finds in it.
 
-use paretau_core::{Column, Csr, Features, ParamKind, ParamSpec, Result, Seed};
+use paretau_core::{Column, Csr, Features, ParamKind, ParamSpec, Result, Rng, Seed};
 use serde::{Deserialize, Serialize};
 
 use super::draws::{cumulate, dirichlet, pick, poisson};
+use super::lda::{Lda, proportions};
 use super::outcome::{Rows, Simulated};
 use super::{Simulator, configure, defaults, dot, sigmoid};
+use crate::read::{ReadOptions, read};
+use crate::table::{ColumnData, Table};
 
 /// Parameters of the News-like process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,6 +37,10 @@ pub struct NewsConfig {
     pub selection: f64,
     /// Seed of the topics; derived from the main seed when not given.
     pub coefficient_seed: Option<u64>,
+    /// File of word counts to use in place of generated documents.
+    pub corpus: Option<String>,
+    /// Sweeps of topic finding over a corpus.
+    pub sweeps: usize,
 }
 
 impl Default for NewsConfig {
@@ -46,6 +54,8 @@ impl Default for NewsConfig {
             scale: 50.0,
             selection: 10.0,
             coefficient_seed: None,
+            corpus: None,
+            sweeps: 100,
         }
     }
 }
@@ -67,6 +77,17 @@ const PARAMS: &[ParamSpec] = &[
         help: "Strength k with which topics choose the device; 0 is a trial.",
     },
     super::COEFFICIENT_SEED,
+    ParamSpec {
+        name: "corpus",
+        kind: ParamKind::Auto(&ParamKind::Text),
+        help: "File of word counts (News pair, .svm, or columns of counts) to use in place of generated documents; \
+               n, d and words are then those of the file.",
+    },
+    ParamSpec {
+        name: "sweeps",
+        kind: ParamKind::Int { min: 2, max: 100_000 },
+        help: "Sweeps of topic finding over a corpus.",
+    },
 ];
 
 pub(super) const ENTRY: Simulator = Simulator {
@@ -83,9 +104,37 @@ const TOPIC_CONCENTRATION: f64 = 150.0;
 /// Concentration of topics within a document: small values make documents speak of few topics.
 const DOCUMENT_CONCENTRATION: f64 = 2.0;
 
+/// Documents: their words, their topics, and the generator that goes on to draw readers.
+struct Documents {
+    words: Csr,
+    mixtures: Vec<Vec<f64>>,
+    rng: Rng,
+}
+
 /// Draws the News-like process.
 pub fn news(config: &NewsConfig, seed: Seed) -> Result<Simulated> {
-    let NewsConfig { n, d, noise, topics, words, scale, selection, coefficient_seed } = *config;
+    let Documents { words, mixtures, mut rng } = match &config.corpus {
+        Some(path) => read_corpus(path, config, seed)?,
+        None => generate(config, seed)?,
+    };
+    let NewsConfig { noise, topics, scale, selection, .. } = *config;
+    let (n, d) = (words.n_rows(), words.n_cols());
+    let z1 = mixtures[rng.below(n)].clone();
+    let mut z0 = vec![0.0; topics];
+    mixtures.iter().for_each(|z| z0.iter_mut().zip(z).for_each(|(m, p)| *m += p / n as f64));
+    let mut rows = Rows::with_capacity(n, 0);
+    for z in &mixtures {
+        let (with_mean, with_one) = (dot(z, &z0), dot(z, &z1));
+        let mu0 = scale * with_mean;
+        let e = sigmoid(selection * (with_one - with_mean));
+        rows.push(&[], (mu0, mu0 + scale * with_one, e), noise, &mut rng);
+    }
+    Ok(Simulated { x: Features::Sparse(words), columns: Column::numbered(d), ..rows.finish(0)? })
+}
+
+/// Documents by latent Dirichlet allocation.
+fn generate(config: &NewsConfig, seed: Seed) -> Result<Documents> {
+    let NewsConfig { n, d, topics, words, coefficient_seed, .. } = *config;
     let mut rng = coefficient_seed.map_or_else(|| seed.named("coefficients"), Seed).rng();
     let zipf: Vec<f64> = (0..d).map(|rank| 1.0 / (rank as f64 + 20.0)).collect();
     let total: f64 = zipf.iter().sum();
@@ -118,16 +167,41 @@ pub fn news(config: &NewsConfig, seed: Seed) -> Result<Simulated> {
         indptr.push(indices.len());
         mixtures.push(z);
     }
-    let z1 = mixtures[rng.below(n)].clone();
-    let mut z0 = vec![0.0; topics];
-    mixtures.iter().for_each(|z| z0.iter_mut().zip(z).for_each(|(m, p)| *m += p / n as f64));
-    let mut rows = Rows::with_capacity(n, 0);
-    for z in &mixtures {
-        let (with_mean, with_one) = (dot(z, &z0), dot(z, &z1));
-        let mu0 = scale * with_mean;
-        let e = sigmoid(selection * (with_one - with_mean));
-        rows.push(&[], (mu0, mu0 + scale * with_one, e), noise, &mut rng);
+    Ok(Documents { words: Csr::new(n, d, indptr, indices, values)?, mixtures, rng })
+}
+
+/// Documents of a file, with the topics found in them. The topics depend on the corpus and the coefficients' seed
+/// alone, so that realisations differ in their readers only.
+fn read_corpus(path: &str, config: &NewsConfig, seed: Seed) -> Result<Documents> {
+    let table = read(path.as_ref(), &ReadOptions::default())?;
+    let words = match table.sparse() {
+        Some(block) => block.values.clone(),
+        None => counted(&table)?,
+    };
+    if words.n_rows() == 0 || words.n_cols() == 0 {
+        return Err(table.error(None, None, "has no documents or no words"));
     }
-    let x = Features::Sparse(Csr::new(n, d, indptr, indices, values)?);
-    Ok(Simulated { x, columns: Column::numbered(d), ..rows.finish(0)? })
+    let lda = Lda { topics: config.topics, sweeps: config.sweeps };
+    let mixtures = proportions(&words, lda, config.coefficient_seed.map_or(Seed(0), Seed))?;
+    Ok(Documents { words, mixtures, rng: seed.named("rows").rng() })
+}
+
+/// Columns of numbers as word counts.
+fn counted(table: &Table) -> Result<Csr> {
+    let mut columns = vec![];
+    for column in table.columns() {
+        match &column.data {
+            ColumnData::Number(values) if values.iter().all(|v| v.is_finite()) => columns.push(values),
+            _ => return Err(table.error(Some(&column.name), None, "is not a column of word counts")),
+        }
+    }
+    let (mut indptr, mut indices, mut values) = (vec![0], vec![], vec![]);
+    for i in 0..table.n_rows() {
+        for (j, column) in columns.iter().enumerate().filter(|(_, column)| column[i] != 0.0) {
+            indices.push(j as u32);
+            values.push(column[i]);
+        }
+        indptr.push(indices.len());
+    }
+    Csr::new(table.n_rows(), columns.len(), indptr, indices, values)
 }

@@ -6,6 +6,7 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use super::plan::{DataSpec, Method, Plan, SplitSpec};
+use crate::tune::TuneSpec;
 
 /// One unit of work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,6 +21,9 @@ pub struct Cell {
     pub seed: u64,
     /// Split of the rows.
     pub split: SplitSpec,
+    /// How parameters are searched for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tune: Option<TuneSpec>,
 }
 
 impl Cell {
@@ -31,7 +35,8 @@ impl Cell {
                 for method in &plan.methods {
                     for &seed in &plan.seeds {
                         let data = DataSpec { realisations: vec![realisation], ..data.clone() };
-                        cells.push(Self { data, realisation, method: method.clone(), seed, split: plan.split });
+                        let (split, tune) = (plan.split, plan.tune.clone());
+                        cells.push(Self { data, realisation, method: method.clone(), seed, split, tune });
                     }
                 }
             }
@@ -43,6 +48,7 @@ impl Cell {
     pub fn key(&self) -> String {
         let content = json!({
             "version": env!("CARGO_PKG_VERSION"),
+            "dataset": self.data.dataset,
             "simulator": self.data.simulator,
             "params": self.data.params,
             "file": self.data.file,
@@ -53,6 +59,7 @@ impl Cell {
             "method_params": self.method.params,
             "seed": self.seed,
             "split": self.split,
+            "tune": self.tune,
         });
         Sha256::digest(content.to_string()).iter().take(12).map(|byte| format!("{byte:02x}")).collect()
     }

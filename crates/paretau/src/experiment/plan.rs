@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use paretau_core::{Error, Params, Result};
-use paretau_data::RoleSpec;
+use paretau_data::{Dataset, RoleSpec};
 use paretau_eval::Metric;
 use serde::{Deserialize, Serialize};
 
+use super::encoders::ENCODER_DIFFERENCES;
 use crate::registry;
+use crate::tune::TuneSpec;
 
 /// An experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,6 +19,9 @@ pub struct Plan {
     pub name: String,
     /// One line about it.
     pub summary: String,
+    /// What a reader of the tables should know, e.g. how the data differ from the publication's.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
     /// Data sets.
     pub data: Vec<DataSpec>,
     /// Methods to compare.
@@ -30,18 +35,61 @@ pub struct Plan {
     /// Metrics to record; all that the data allow when empty.
     #[serde(default)]
     pub metrics: Vec<String>,
+    /// Label of the method that the study is about; comparisons start from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hero: Option<String>,
+    /// How parameters are searched for before each fit; the estimators' own choices when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tune: Option<TuneSpec>,
+    /// What `--quick` reduces, so that the plan runs in about a minute.
+    #[serde(default)]
+    pub quick: Quick,
+    /// Figures published for the same study, to be set beside ours.
+    #[serde(default)]
+    pub published: Vec<Published>,
+}
+
+/// What the quick form of a plan reduces.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Quick {
+    /// Realisations of each data set, at most.
+    pub realisations: Option<usize>,
+    /// Data sets, at most.
+    pub data: Option<usize>,
+    /// Rows of simulated data sets, at most.
+    pub rows: Option<usize>,
+    /// Parameters set for every method that has them.
+    pub params: Params,
+}
+
+/// A published figure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// The data set's name in the publication.
+    pub data: String,
+    /// The method's label in this plan.
+    pub method: String,
+    /// Mean of the first metric.
+    pub mean: f64,
+    /// Its standard deviation over realisations.
+    pub sd: f64,
 }
 
 fn one_seed() -> Vec<u64> {
     vec![0]
 }
 
-/// A family of data sets: a simulator, or files.
+/// A family of data sets: one of the catalog, a simulator, or files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DataSpec {
     /// Name in tables.
     pub name: String,
+    /// Names in the catalog; the first that is present is used, else the simulator if one is named too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dataset: Vec<String>,
     /// A simulator's name; the realisation number is its seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulator: Option<String>,
@@ -57,12 +105,44 @@ pub struct DataSpec {
     /// The columns' roles, for files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roles: Option<RoleSpec>,
-    /// Realisation numbers.
+    /// Realisation numbers; of a set of the catalog all that are present when not given.
+    #[serde(default)]
     pub realisations: Vec<u64>,
 }
 
 fn yes() -> bool {
     true
+}
+
+impl DataSpec {
+    /// One source: the first set of the catalog that is present, else the simulator.
+    fn resolved(&self, folder: &Path) -> Result<Self> {
+        if self.dataset.is_empty() {
+            return Ok(self.clone());
+        }
+        for name in &self.dataset {
+            let present = Dataset::named(name)?.realisations(folder);
+            if !present.is_empty() {
+                let mut wanted = self.realisations.clone();
+                if wanted.is_empty() {
+                    wanted.clone_from(&present);
+                } else if self.dataset.len() > 1 {
+                    // The first choice may have more realisations than the one that is here.
+                    wanted.retain(|i| present.contains(i));
+                }
+                let label = if self.dataset.len() > 1 { name.clone() } else { self.name.clone() };
+                let one = vec![name.clone()];
+                return Ok(Self { name: label, dataset: one, simulator: None, realisations: wanted, ..self.clone() });
+            }
+        }
+        match &self.simulator {
+            Some(name) => Ok(Self { name: format!("{name} (simulated)"), dataset: vec![], ..self.clone() }),
+            None => {
+                let first = Dataset::named(&self.dataset[0])?;
+                Err(first.load(folder, 1).err().unwrap_or_else(|| Error::unfit("the data set vanished")))
+            }
+        }
+    }
 }
 
 /// An estimator with its parameters.
@@ -114,11 +194,38 @@ pub struct BuiltIn {
 }
 
 /// All built-in plans.
-pub const PLANS: &[BuiltIn] = &[BuiltIn {
-    name: "first-look",
-    summary: "the linear baselines on the paper's synthetic process, five data sets",
-    toml: include_str!("plans/first-look.toml"),
-}];
+pub const PLANS: &[BuiltIn] = &[
+    BuiltIn {
+        name: "first-look",
+        summary: "the linear baselines on the paper's synthetic process, five data sets",
+        toml: include_str!("plans/first-look.toml"),
+    },
+    BuiltIn {
+        name: "table1-news",
+        summary: "table 1 of the paper, News: 17 methods on News, else News-like, else a generated corpus",
+        toml: include_str!("plans/table1-news.toml"),
+    },
+    BuiltIn {
+        name: "table1-acic",
+        summary: "table 1 of the paper, ACIC 2018 (LBIDD): 17 methods",
+        toml: include_str!("plans/table1-acic.toml"),
+    },
+    BuiltIn {
+        name: "fig3",
+        summary: "figure 3 of the paper: what each encoder reads, and the error, with 15 to 30 features",
+        toml: include_str!("plans/fig3.toml"),
+    },
+    BuiltIn {
+        name: "fig-appendix",
+        summary: "the appendix's figure: as figure 3, with 600 to 3000 features",
+        toml: include_str!("plans/fig-appendix.toml"),
+    },
+    BuiltIn {
+        name: "overlap",
+        summary: "overlap from excellent to terrible, 20 to 3000 features, all weightings",
+        toml: include_str!("plans/overlap.toml"),
+    },
+];
 
 impl Plan {
     /// A built-in plan by name, or a plan from a TOML file.
@@ -145,6 +252,30 @@ impl Plan {
         Ok(plan)
     }
 
+    /// The plan on the data that are there: each data set has one source and its realisations in numbers.
+    /// `quick` reduces it as its own `[quick]` says.
+    pub fn resolved(mut self, folder: &Path, quick: bool) -> Result<Self> {
+        self.data = self.data.iter().map(|data| data.resolved(folder)).collect::<Result<_>>()?;
+        if !quick {
+            return Ok(self);
+        }
+        let Quick { realisations, data, rows, params } = self.quick.clone();
+        self.data.truncate(data.unwrap_or(usize::MAX));
+        for data in &mut self.data {
+            data.realisations.truncate(realisations.unwrap_or(usize::MAX));
+            if let (Some(rows), Some(_)) = (rows, &data.simulator) {
+                data.params = data.params.clone().with("n", rows);
+            }
+        }
+        for method in &mut self.methods {
+            let known = registry::find(&method.estimator)?.params();
+            for (name, value) in params.0.iter().filter(|(name, _)| known.iter().any(|spec| spec.name == *name)) {
+                method.params = method.params.clone().with(name, value.clone());
+            }
+        }
+        Ok(self)
+    }
+
     fn check(&self) -> Result<()> {
         let wrong = |message: String| Err(Error::unfit(message));
         if self.data.is_empty() || self.methods.is_empty() || self.seeds.is_empty() {
@@ -155,25 +286,41 @@ impl Plan {
             return wrong("the split needs test rows and must leave rows to learn from".to_owned());
         }
         for data in &self.data {
-            match (&data.simulator, &data.file) {
-                (Some(name), None) => {
-                    paretau_data::simulator(name)?;
-                }
-                (None, Some(_)) if data.roles.is_some() => {}
-                (None, Some(_)) => {
+            for name in &data.dataset {
+                Dataset::named(name)?;
+            }
+            if let Some(name) = &data.simulator {
+                paretau_data::simulator(name)?;
+            }
+            match (data.dataset.is_empty(), &data.simulator, &data.file) {
+                (false, _, None) | (true, Some(_), None) => {}
+                (true, None, Some(_)) if data.roles.is_some() => {}
+                (true, None, Some(_)) => {
                     return wrong(format!("data `{}` names a file, but not its columns' roles", data.name));
                 }
-                _ => return wrong(format!("data `{}` needs either a simulator or a file", data.name)),
+                _ => {
+                    return wrong(format!(
+                        "data `{}` needs either a data set of the catalog, a simulator or a file",
+                        data.name
+                    ));
+                }
             }
-            if data.realisations.is_empty() {
+            if data.realisations.is_empty() && (data.dataset.is_empty() || data.simulator.is_some()) {
                 return wrong(format!("data `{}` has no realisations", data.name));
             }
         }
         for method in &self.methods {
             registry::find(&method.estimator)?.resolved(&method.params)?;
         }
-        for metric in &self.metrics {
+        for metric in self.metrics.iter().filter(|name| !ENCODER_DIFFERENCES.contains(&name.as_str())) {
             Metric::named(metric)?;
+        }
+        let labels: Vec<&str> = self.methods.iter().map(Method::label).collect();
+        if let Some(hero) = self.hero.as_deref().filter(|hero| !labels.contains(hero)) {
+            return Err(Error::unknown_name("method", hero, labels));
+        }
+        if let Some(twice) = labels.iter().enumerate().find(|(i, label)| labels[..*i].contains(label)) {
+            return wrong(format!("two methods are called `{}`; give each its own label", twice.1));
         }
         Ok(())
     }

@@ -1,15 +1,15 @@
-//! Append-only records, one JSON line each. A line is either whole or, after a crash, the torn last one, which is
-//! cut off on opening.
+//! Append-only records, one JSON line each.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use paretau_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::cell::Cell;
+use crate::lines;
 
 /// The result of one cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,19 +39,14 @@ impl Records {
     /// Opens a folder's records. Without `resume` the folder must not have any.
     pub fn open(folder: &Path, resume: bool) -> Result<Self> {
         let path = folder.join("records.jsonl");
-        let io = |source| Error::Io { path: path.clone(), source };
         std::fs::create_dir_all(folder).map_err(|source| Error::Io { path: folder.to_path_buf(), source })?;
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(io)?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(io)?;
-        let whole = text.rfind('\n').map_or(0, |at| at + 1);
-        if whole > 0 && !resume {
+        let (file, text) = lines::open(&path)?;
+        if !text.is_empty() && !resume {
             let message = "there are records already; add --resume to go on, or choose another folder".to_owned();
             return Err(Error::File { path, column: None, row: None, message });
         }
         let mut by_key = HashMap::new();
-        for (row, line) in text[..whole].lines().enumerate() {
+        for (row, line) in text.lines().enumerate() {
             let record: Record = serde_json::from_str(line).map_err(|e| Error::File {
                 path: path.clone(),
                 column: None,
@@ -60,9 +55,6 @@ impl Records {
             })?;
             by_key.insert(record.key.clone(), record);
         }
-        // A torn last line is the mark of a crash; its cell is done again.
-        file.set_len(whole as u64).map_err(io)?;
-        file.seek(SeekFrom::End(0)).map_err(io)?;
         Ok(Self { path, file, by_key })
     }
 

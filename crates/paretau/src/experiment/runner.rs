@@ -5,15 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use paretau_core::{Error, Event, Observer, Result, Seed, Split};
-use paretau_data::{ReadOptions, RoleSpec, Table, assign};
+use paretau_core::{Error, Event, Observer, Params, Result, Seed, Split};
+use paretau_data::{Dataset, ReadOptions, RoleSpec, Table, assign};
 use paretau_eval::{Evidence, METRICS, Observed};
 use rayon::prelude::*;
 
 use super::cell::{Cell, Shard};
+use super::encoders::encoder_differences;
 use super::plan::{DataSpec, Plan};
 use super::records::{Record, Records};
 use crate::fit::{FitOptions, fit};
+use crate::quiet::Quiet;
+use crate::tune::{TuneOptions, TuneSpec, tune};
 
 /// Where and how to run.
 #[derive(Clone, Copy)]
@@ -60,7 +63,7 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>) -> Result<RunReport> {
         if options.observer.interrupted() {
             return Err(Error::Interrupted);
         }
-        let record = work(cell, plan, options)?;
+        let record = work(cell, options)?;
         lock().append(record)?;
         let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
         *done += 1;
@@ -72,6 +75,7 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>) -> Result<RunReport> {
     let write = |name: &str, text: String| paretau_data::write_atomically(&options.folder.join(name), text.as_bytes());
     write("table.md", super::markdown(plan, &all))?;
     write("table.csv", super::csv(plan, &all))?;
+    write("comparison.md", super::comparison(plan, &all))?;
     Ok(RunReport {
         cells: cells.len(),
         done: open.len(),
@@ -81,9 +85,9 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>) -> Result<RunReport> {
 }
 
 /// Does one cell. A failure of the method is a record; only interruption and a full disk end the run.
-fn work(cell: &Cell, plan: &Plan, options: &RunOptions<'_>) -> Result<Record> {
+fn work(cell: &Cell, options: &RunOptions<'_>) -> Result<Record> {
     let start = Instant::now();
-    let outcome = scores(cell, plan, options);
+    let outcome = scores(cell, options);
     let seconds = start.elapsed().as_secs_f64();
     let (scores, error) = match outcome {
         Ok(scores) => (scores, None),
@@ -93,7 +97,7 @@ fn work(cell: &Cell, plan: &Plan, options: &RunOptions<'_>) -> Result<Record> {
     Ok(Record { key: cell.key(), cell: cell.clone(), scores, error, seconds })
 }
 
-fn scores(cell: &Cell, plan: &Plan, options: &RunOptions<'_>) -> Result<BTreeMap<String, f64>> {
+fn scores(cell: &Cell, options: &RunOptions<'_>) -> Result<BTreeMap<String, f64>> {
     let (table, roles) = rows(&cell.data, cell.realisation, options.data_folder)?;
     // The split depends on the data set alone, so that every method sees the same rows.
     let whole = assign(table.clone(), &roles)?;
@@ -101,17 +105,16 @@ fn scores(cell: &Cell, plan: &Plan, options: &RunOptions<'_>) -> Result<BTreeMap
     let pick = |rows: &[usize]| -> Table { table.select(&rows.iter().map(|&i| whole.rows[i]).collect::<Vec<_>>()) };
     let (train, test) = (pick(&split.train), pick(&split.test));
     let quiet = Quiet(options.observer);
-    let model = fit(
-        train,
-        &roles,
-        &FitOptions {
-            params: cell.method.params.clone(),
-            seed: Seed(cell.seed),
-            valid_share: cell.split.valid / (1.0 - cell.split.test),
-            observer: &quiet,
-            ..FitOptions::new(&cell.method.estimator)
-        },
-    )?;
+    let valid_share = cell.split.valid / (1.0 - cell.split.test);
+    let params = parameters(cell, &train, &roles, valid_share, &quiet)?;
+    let fit_options = FitOptions {
+        params,
+        seed: Seed(cell.seed),
+        valid_share,
+        observer: &quiet,
+        ..FitOptions::new(&cell.method.estimator)
+    };
+    let model = fit(train, &roles, &fit_options)?;
     let predictions = model.predict(&test)?;
     let assigned = assign(test, &roles)?;
     let rows = Observed::new(&assigned.t, &assigned.y)?;
@@ -123,16 +126,39 @@ fn scores(cell: &Cell, plan: &Plan, options: &RunOptions<'_>) -> Result<BTreeMap
         truth: assigned.oracle.as_ref(),
         seed: Seed(cell.realisation),
     };
+    // All scores are kept, whatever the plan's tables show: a plan that asks for one more has nothing to do again.
     let mut out = BTreeMap::new();
-    for metric in METRICS.iter().filter(|m| plan.metrics.is_empty() || plan.metrics.iter().any(|name| name == m.name)) {
+    for metric in METRICS {
         if let Some(score) = metric.score(&evidence)? {
             out.insert(metric.name.to_owned(), score.value);
         }
     }
+    if cell.data.simulator.as_deref() == Some("synthetic") {
+        out.extend(encoder_differences(&model.about().diagnostics.roles));
+    }
     Ok(out)
 }
 
+/// The method's parameters, searched for on the training rows when the plan asks for it.
+fn parameters(cell: &Cell, train: &Table, roles: &RoleSpec, valid_share: f64, quiet: &Quiet<'_>) -> Result<Params> {
+    let Some(spec) = &cell.tune else { return Ok(cell.method.params.clone()) };
+    let spec = TuneSpec { fixed: cell.method.params.clone(), ..spec.clone() };
+    let options = TuneOptions {
+        estimator: &cell.method.estimator,
+        spec: &spec,
+        seed: Seed(cell.seed),
+        valid_share,
+        records: None,
+        resume: false,
+        observer: quiet,
+    };
+    Ok(tune(train, roles, &options)?.best)
+}
+
 fn rows(data: &DataSpec, realisation: u64, folder: &Path) -> Result<(Table, RoleSpec)> {
+    if let Some(name) = data.dataset.first() {
+        return Dataset::named(name)?.load(folder, realisation);
+    }
     match (&data.simulator, &data.file) {
         (Some(name), _) => {
             let made = (paretau_data::simulator(name)?.run)(&data.params, Seed(realisation))?;
@@ -145,16 +171,5 @@ fn rows(data: &DataSpec, realisation: u64, folder: &Path) -> Result<(Table, Role
             Ok((table, data.roles.clone().unwrap_or_default()))
         }
         (None, None) => Err(Error::unfit(format!("data `{}` needs a simulator or a file", data.name))),
-    }
-}
-
-/// Passes on interruption, but not the chatter of every single fit.
-struct Quiet<'a>(&'a dyn Observer);
-
-impl Observer for Quiet<'_> {
-    fn event(&self, _: &Event) {}
-
-    fn interrupted(&self) -> bool {
-        self.0.interrupted()
     }
 }

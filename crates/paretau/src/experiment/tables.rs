@@ -30,25 +30,51 @@ fn metrics(plan: &Plan, records: &[&Record]) -> Vec<String> {
     names
 }
 
-/// One row a data set and method, for reading by people.
+/// One row a data set and method, for reading by people; published figures stand beside the first metric.
 pub fn markdown(plan: &Plan, records: &[&Record]) -> String {
     let metrics = metrics(plan, records);
     let mut out =
         format!("# {}\n\n{}\n\nMean ± standard deviation over realisations and seeds.\n\n", plan.name, plan.summary);
-    out += &format!("| data | method | {} | runs | failed |\n", metrics.join(" | "));
-    out += &format!("|---|---|{}---|---|\n", "---|".repeat(metrics.len()));
+    let mut header = vec!["data".to_owned(), "method".to_owned()];
+    for (k, metric) in metrics.iter().enumerate() {
+        header.push(metric.clone());
+        if let (0, Some(published)) = (k, plan.published.first()) {
+            header.push(format!("published, {}", published.data));
+        }
+    }
+    header.extend(["runs", "failed", "seconds a fit"].map(str::to_owned));
+    out += &format!("| {} |\n|{}\n", header.join(" | "), "---|".repeat(header.len()));
     for_each_row(plan, records, |data, method, rows| {
-        let cells: Vec<String> = metrics
-            .iter()
-            .map(|metric| match summary(&values(rows, metric)) {
-                Some(s) => format!("{:.3} ± {:.3}", s.mean, s.sd),
-                None => "–".to_owned(),
-            })
-            .collect();
+        let mut cells = vec![data.to_owned(), method.to_owned()];
+        for (k, metric) in metrics.iter().enumerate() {
+            let ours = summary(&values(rows, metric)).map(|s| (s.mean, s.sd));
+            cells.push(mean_and_sd(ours));
+            if k == 0 && !plan.published.is_empty() {
+                let published = plan.published.iter().find(|p| p.method == method);
+                cells.push(mean_and_sd(published.map(|p| (p.mean, p.sd))));
+            }
+        }
         let failed = rows.iter().filter(|r| r.error.is_some()).count();
-        out += &format!("| {data} | {method} | {} | {} | {failed} |\n", cells.join(" | "), rows.len());
+        let seconds = rows.iter().map(|r| r.seconds).sum::<f64>() / rows.len() as f64;
+        cells.extend([rows.len().to_string(), failed.to_string(), format!("{seconds:.1}")]);
+        out += &format!("| {} |\n", cells.join(" | "));
     });
+    let errors: std::collections::BTreeMap<&str, usize> =
+        records.iter().filter_map(|r| r.error.as_deref()).fold(Default::default(), |mut all, error| {
+            *all.entry(error).or_default() += 1;
+            all
+        });
+    for (error, n) in errors {
+        out += &format!("\nFailed {n} times: {error}\n");
+    }
+    if !plan.note.is_empty() {
+        out += &format!("\n{}\n", plan.note.trim());
+    }
     out
+}
+
+fn mean_and_sd(value: Option<(f64, f64)>) -> String {
+    value.map_or_else(|| "–".to_owned(), |(mean, sd)| format!("{mean:.3} ± {sd:.3}"))
 }
 
 /// One row a data set, method and metric, for reading by programs.

@@ -1,0 +1,81 @@
+//! `paretau tune`: a search for parameters on rows that the fits do not see.
+
+use anyhow::Result;
+use paretau::tune::{TuneOptions, TuneReport, TuneSpec, tune};
+use paretau::{Params, Seed};
+use serde_json::{Value, json};
+
+use super::data;
+use crate::args::{Common, TuneArgs};
+use crate::output;
+use crate::progress::Progress;
+
+/// Trials shown to people, best first.
+const SHOWN: usize = 10;
+
+pub(crate) fn run(args: &TuneArgs, common: &Common) -> Result<()> {
+    let roles = data::roles(&args.data.roles, None)?;
+    let spec = TuneSpec {
+        trials: args.trials,
+        search: args.search.parse()?,
+        objective: args.objective.parse()?,
+        folds: args.folds,
+        fixed: data::params(&args.estimator)?,
+        ..TuneSpec::default()
+    };
+    let progress = Progress::new(common.quiet);
+    let table = data::table(&args.data, &progress)?;
+    let options = TuneOptions {
+        estimator: &args.estimator.estimator,
+        spec: &spec,
+        seed: Seed(common.seed),
+        valid_share: args.estimator.valid,
+        records: args.records.as_deref(),
+        resume: args.resume,
+        observer: &progress,
+    };
+    let report = tune(&table, &roles, &options)?;
+    drop(progress);
+    if common.json {
+        return output::json(&json!({
+            "estimator": args.estimator.estimator, "set": set_line(&report.best), "report": report,
+        }));
+    }
+    output::text(&for_people(args, &report))
+}
+
+/// The parameters as arguments of `fit`.
+fn set_line(params: &Params) -> String {
+    let words: Vec<String> = params.0.iter().map(|(name, value)| format!("--set {name}={}", plain(value))).collect();
+    words.join(" ")
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
+}
+
+fn for_people(args: &TuneArgs, report: &TuneReport) -> String {
+    let mut done: Vec<_> = report.trials.iter().filter_map(|trial| Some((trial.value?, trial))).collect();
+    done.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let rows: Vec<Vec<String>> = done
+        .iter()
+        .take(SHOWN)
+        .map(|(value, trial)| {
+            let what = if trial.index == 0 { "(defaults)".to_owned() } else { set_line(&trial.params) };
+            vec![trial.index.to_string(), output::number(*value), what]
+        })
+        .collect();
+    let given_up = report.trials.iter().filter(|trial| trial.given_up).count();
+    let failed = report.trials.iter().filter(|trial| trial.error.is_some()).count();
+    let table = output::table(&["trial", args.objective.as_str(), "parameters"], &rows);
+    let verdict = if report.best.0.is_empty() {
+        "the defaults are best by this objective; nothing to set".to_owned()
+    } else {
+        format!("best: --estimator {} {}", args.estimator.estimator, set_line(&report.best))
+    };
+    format!("{table}\n\n{} trials, {given_up} given up early, {failed} failed\n{verdict}", report.trials.len())
+}

@@ -1,0 +1,45 @@
+//! Whether a benchmark data set is there, and whether its files are the known ones.
+
+use std::fmt;
+use std::path::Path;
+
+use paretau_data::Dataset;
+use sha2::{Digest as _, Sha256};
+
+/// What was found of a data set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// Nothing.
+    Absent,
+    /// So many realisations.
+    Present(usize),
+    /// It is there, but a file is not the one that is known.
+    Altered(String),
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absent => write!(f, "no"),
+            Self::Present(1) => write!(f, "yes"),
+            Self::Present(n) => write!(f, "{n} sets"),
+            Self::Altered(file) => write!(f, "differs: {file}"),
+        }
+    }
+}
+
+/// Looks for a data set in a folder and checks the files whose digests are known.
+pub fn state(set: &Dataset, folder: &Path) -> State {
+    let found = set.realisations(folder).len();
+    if found == 0 {
+        return State::Absent;
+    }
+    for (file, known) in set.digests {
+        let Ok(bytes) = std::fs::read(folder.join(file)) else { continue };
+        let digest: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        if digest != *known {
+            return State::Altered((*file).to_owned());
+        }
+    }
+    State::Present(found)
+}

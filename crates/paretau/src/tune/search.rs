@@ -1,0 +1,151 @@
+//! How the next trial is chosen: by a grid, at random, or by densities of good and bad trials (TPE).
+
+use paretau_core::{Error, Params, Result, Seed};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng as _;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::space::{Dimension, Space};
+use super::trials::Trial;
+
+/// A way to search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Search {
+    /// Every combination of a few values of each parameter.
+    Grid,
+    /// Independent draws.
+    Random,
+    /// Tree-structured Parzen estimator: draws near good trials and away from bad ones.
+    #[default]
+    Tpe,
+}
+
+impl std::str::FromStr for Search {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        serde_json::from_value(Value::from(text))
+            .map_err(|_| Error::unknown_name("search", text, ["grid", "random", "tpe"]))
+    }
+}
+
+/// Draws before TPE has learnt anything.
+const WARM_UP: usize = 5;
+
+/// Parameters of the trial of that index (at least 1), given all before it. The same history gives the same trial,
+/// so that a resumed search goes on as if it had never stopped.
+pub(super) fn propose(space: &Space, search: Search, index: usize, before: &[Trial], seed: Seed) -> Result<Params> {
+    let mut params = Params::none();
+    let draw = seed.named("trial").indexed(index as u64);
+    match search {
+        Search::Grid => {
+            let mut rest = index - 1;
+            for (name, dimension) in &space.0 {
+                params = params.with(name, dimension.on_grid(rest % dimension.grid_size()));
+                rest /= dimension.grid_size();
+            }
+        }
+        Search::Random => {
+            let mut rng = draw.rng();
+            for (name, dimension) in &space.0 {
+                params = params.with(name, dimension.at(rng.uniform()));
+            }
+        }
+        Search::Tpe if index <= WARM_UP => return propose(space, Search::Random, index, before, seed),
+        Search::Tpe => {
+            let mut rng = ChaCha8Rng::seed_from_u64(draw.rng().bits());
+            for (name, dimension) in &space.0 {
+                params = params.with(name, ask(name, dimension, before, &mut rng)?);
+            }
+        }
+    }
+    Ok(params)
+}
+
+/// One parameter by TPE. Failed trials and those given up count as the worst, so that their region is avoided.
+fn ask(name: &str, dimension: &Dimension, before: &[Trial], rng: &mut ChaCha8Rng) -> Result<Value> {
+    let internal = |e: &dyn std::fmt::Display| Error::Numeric { what: "choosing a trial", message: e.to_string() };
+    let worst = before.iter().filter_map(|trial| trial.value).fold(f64::NEG_INFINITY, f64::max);
+    let history = before.iter().filter_map(|trial| {
+        let place = dimension.place_of(trial.params.0.get(name)?)?;
+        Some((place, trial.value.or_else(|| worst.is_finite().then_some(worst))?))
+    });
+    match dimension {
+        Dimension::OneOf(values) => {
+            let range = tpe::categorical_range(values.len()).map_err(|e| internal(&e))?;
+            let mut optimizer = tpe::TpeOptimizer::new(tpe::histogram_estimator(), range);
+            for (place, value) in history {
+                optimizer.tell(place, value).map_err(|e| internal(&e))?;
+            }
+            let choice = optimizer.ask(rng).map_err(|e| internal(&e))?;
+            Ok(values[(choice as usize).min(values.len() - 1)].clone())
+        }
+        Dimension::Between { .. } => {
+            let range = tpe::range(0.0, 1.0 + f64::EPSILON).map_err(|e| internal(&e))?;
+            let mut optimizer = tpe::TpeOptimizer::new(tpe::parzen_estimator(), range);
+            for (place, value) in history {
+                optimizer.tell(place.clamp(0.0, 1.0), value).map_err(|e| internal(&e))?;
+            }
+            Ok(dimension.at(optimizer.ask(rng).map_err(|e| internal(&e))?.clamp(0.0, 1.0)))
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn space() -> Space {
+        let range = Dimension::Between { low: 1e-4, high: 1.0, log: true, whole: false };
+        let choice = Dimension::OneOf(vec!["good".into(), "bad".into(), "worse".into()]);
+        Space([("rate".to_owned(), range), ("kind".to_owned(), choice)].into())
+    }
+
+    /// A bowl around a rate of 0.01, with a penalty on the kind.
+    fn objective(params: &Params) -> f64 {
+        let rate = params.0["rate"].as_f64().unwrap();
+        let kind = params.0["kind"].as_str().unwrap();
+        (rate.log10() + 2.0).powi(2) + ["good", "bad", "worse"].iter().position(|k| *k == kind).unwrap() as f64
+    }
+
+    fn best_of(search: Search, trials: usize, seed: u64) -> f64 {
+        let mut before = vec![];
+        for index in 1..=trials {
+            let params = propose(&space(), search, index, &before, Seed(seed)).unwrap();
+            let value = Some(objective(&params));
+            before.push(Trial { index, params, folds: vec![], value, given_up: false, error: None });
+        }
+        before.iter().filter_map(|trial| trial.value).fold(f64::INFINITY, f64::min)
+    }
+
+    #[test]
+    fn tpe_finds_the_bowl_faster_than_chance() {
+        let total = |search| (0..20).map(|seed| best_of(search, 30, seed)).sum::<f64>();
+        let (tpe, random) = (total(Search::Tpe), total(Search::Random));
+        assert!(tpe < random, "TPE {tpe}, random {random}");
+    }
+
+    #[test]
+    fn a_grid_visits_every_combination_once() {
+        let size = space().capacity(Search::Grid).unwrap();
+        assert_eq!(size, 12);
+        let mut seen: Vec<String> = (1..=size)
+            .map(|i| serde_json::to_string(&propose(&space(), Search::Grid, i, &[], Seed(0)).unwrap()).unwrap())
+            .collect();
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), size);
+    }
+
+    #[test]
+    fn the_same_history_gives_the_same_trial() {
+        for search in [Search::Grid, Search::Random, Search::Tpe] {
+            let once = propose(&space(), search, 3, &[], Seed(4)).unwrap();
+            assert_eq!(once, propose(&space(), search, 3, &[], Seed(4)).unwrap());
+        }
+        assert!("tpee".parse::<Search>().unwrap_err().to_string().contains("did you mean `tpe`"));
+    }
+}
