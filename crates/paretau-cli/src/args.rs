@@ -189,6 +189,12 @@ pub(crate) struct FitArgs {
     pub(crate) data: DataArgs,
     #[command(flatten)]
     pub(crate) estimator: EstimatorArgs,
+    /// File that keeps the training's standing, written now and then and on Ctrl-C (networks only)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) checkpoint: Option<PathBuf>,
+    /// Go on from the checkpoint: the model is the one an uninterrupted fit would have given
+    #[arg(long, requires = "checkpoint")]
+    pub(crate) resume: bool,
     /// Model file to write
     #[arg(long, value_name = "MODEL")]
     pub(crate) out: PathBuf,

@@ -1,11 +1,15 @@
-//! Milliseconds a training step (propensity phase and outcome phase) for the shapes of the benchmark, and prediction speed.
+//! The networks' side of `bench/bench_neural.py`: one measurement a call, one number on stdout.
 //!
-//! `cargo run --release --example time_steps [SHAPE …]`; `RAYON_NUM_THREADS` sets the threads.
+//! `cargo run --release --example time_steps -- WHAT …` with WHAT one of
+//! `step SHAPE SECONDS` (median milliseconds a training step, both phases), `wide D SECONDS` (the same with D dense columns),
+//! `paper` (seconds of a whole `dpsw` fit with the paper's schedule on its synthetic data), `news` (peak megabytes of a process
+//! that fits `dpsw-norm` to News-like data), `predict MEMBERS` (rows a second at 177 columns), `tall N` (seconds of a pass over N
+//! rows, with everything that a fit does around it). `RAYON_NUM_THREADS` sets the threads.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
 use std::time::Instant;
 
-use paretau_core::{Csr, Dense, Design, Features, FitContext, Params, Seed, Toolbox};
+use paretau_core::{Csr, Dense, Design, Features, FitContext, FittedModel, Params, Seed, Toolbox};
 use paretau_kernels::parallel::Parallelism;
 use paretau_neural::config::NetConfig;
 use paretau_neural::data::{Batch, Batches, Sample};
@@ -65,7 +69,8 @@ fn design(n: usize, d: usize, filled: f64) -> Design {
     Design::new(x, t, y).unwrap()
 }
 
-fn time(shape: &Shape) -> (f64, f64) {
+/// Median milliseconds a step over some seconds.
+fn step_time(shape: &Shape, seconds: f64) -> f64 {
     let n = shape.batch;
     let design = design(n, shape.d, shape.filled);
     let rows: Vec<usize> = (0..n).collect();
@@ -90,7 +95,7 @@ fn time(shape: &Shape) -> (f64, f64) {
     let mut times = Vec::new();
     let start = Instant::now();
     let mut step = 0;
-    while step < 5 || start.elapsed().as_secs_f64() < 3.0 {
+    while step < 5 || start.elapsed().as_secs_f64() < seconds {
         let now = Instant::now();
         batches.take(0, step, &mut batch);
         model.begin(&sample, &batch).unwrap();
@@ -104,30 +109,82 @@ fn time(shape: &Shape) -> (f64, f64) {
         step += 1;
     }
     times.sort_by(f64::total_cmp);
-    (times[times.len() / 2], times[0])
+    times[times.len() / 2]
+}
+
+fn fit(name: &str, params: &Params, design: &Design, valid_share: f64) -> Box<dyn FittedModel> {
+    let entry = ENTRIES.iter().find(|e| e.info().name == name).unwrap();
+    let ctx = FitContext { valid_share, ..FitContext::silent(Seed(1)) };
+    entry.build(params, &Toolbox { bases: &[&paretau_neural::MlpBase] }).unwrap().fit(design, &ctx).unwrap()
+}
+
+/// The paper's synthetic process, d = 15, noise 0.1: training and validation rows of 20 000 (half and a quarter).
+fn paper_rows() -> Design {
+    let (n, d) = (15_000, 15);
+    let mut rng = Seed(7).rng();
+    let mut draw = |k: usize| -> Vec<f64> { (0..k).map(|_| rng.normal()).collect() };
+    let (ca, c0, c1, x) = (draw(10), draw(10), draw(10), draw(n * d));
+    let (mut t, mut y) = (vec![], vec![]);
+    for row in x.chunks(d) {
+        let score: f64 = ca.iter().zip(&row[..10]).map(|(c, v)| c * (v + 1.0)).sum();
+        let treated = rng.bernoulli(1.0 / (1.0 + (-score).exp()));
+        let power = |v: f64| if treated { v * v } else { v };
+        let c = if treated { &c1 } else { &c0 };
+        let mu: f64 = 0.1 * c.iter().zip(&row[5..]).map(|(c, v)| c * power(*v)).sum::<f64>();
+        t.push(u8::from(treated));
+        y.push(mu + 0.1 * rng.normal());
+    }
+    Design::new(Features::Dense(Dense::new(n, d, x).unwrap()), t, y).unwrap()
+}
+
+fn seconds(work: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    work();
+    start.elapsed().as_secs_f64()
+}
+
+/// The process's peak in megabytes, as Linux counts it.
+fn peak() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|l| l.starts_with("VmHWM")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() / 1024.0
+}
+
+/// One net, nothing to choose.
+fn one() -> Params {
+    Params::none().with("members", 1).with("dropout", 0.0).with("l2", 0.001).with("gamma", 1.0)
 }
 
 fn main() {
-    let wanted: Vec<String> = std::env::args().skip(1).collect();
-    println!("threads: {}\n| shape | ms a step (median) | fastest |\n|---|---|---|", rayon::current_num_threads());
-    for shape in SHAPES.iter().filter(|s| wanted.is_empty() || wanted.iter().any(|w| s.name.starts_with(w.as_str()))) {
-        let (median, fastest) = time(shape);
-        println!(
-            "| {} (d={}, B={}, width {}) | {median:.2} | {fastest:.2} |",
-            shape.name, shape.d, shape.batch, shape.width
-        );
-    }
-    if wanted.is_empty() || wanted.iter().any(|w| w == "predict") {
-        let entry = ENTRIES.iter().find(|e| e.info().name == "dpsw-norm").unwrap();
-        let params = Params::none().with("members", 1).with("max_steps", 20).with("dropout", 0.0).with("gamma", 1.0);
-        let model = entry
-            .build(&params, &Toolbox { bases: &[&paretau_neural::MlpBase] })
-            .unwrap()
-            .fit(&design(1000, 177, 1.0), &FitContext::silent(Seed(1)))
-            .unwrap();
-        let x = features(50_000, 177, 1.0);
-        let start = Instant::now();
-        let effects = model.effects(&x).unwrap();
-        println!("prediction: {:.0} rows/s", effects.len() as f64 / start.elapsed().as_secs_f64());
-    }
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let number = |k: usize| args[k].parse::<f64>().unwrap();
+    let answer = match args[0].as_str() {
+        "step" => step_time(SHAPES.iter().find(|s| s.name == args[1]).unwrap(), number(2)),
+        "wide" => step_time(&shape("wide", (number(1) as usize, 1000), (100, 100), 1.0), number(2)),
+        "paper" => {
+            let design = paper_rows();
+            let params = Params::none().with("settings", "paper-synthetic").with("members", 1);
+            seconds(|| drop(fit("dpsw", &params, &design, 1.0 / 3.0)))
+        }
+        "news" => {
+            let design = design(5000, 3477, 0.03);
+            drop(fit("dpsw-norm", &Params::none().with("max_steps", 80).with("min_steps", 80), &design, 0.2));
+            peak()
+        }
+        "predict" => {
+            let params = one().with("members", number(1)).with("max_steps", 20);
+            let model = fit("dpsw-norm", &params, &design(1000, 177, 1.0), 0.2);
+            let x = features(100_000, 177, 1.0);
+            let best = (0..5).map(|_| seconds(|| drop(model.effects(&x).unwrap()))).fold(f64::INFINITY, f64::min);
+            100_000.0 / best
+        }
+        "tall" => {
+            let n = number(1) as usize;
+            let design = design(n, 15, 1.0);
+            let params = one().with("batch", 1000).with("max_steps", n / 1000).with("min_steps", n / 1000);
+            seconds(|| drop(fit("dpsw-norm", &params, &design, 0.2)))
+        }
+        other => panic!("no measurement `{other}`"),
+    };
+    println!("{answer}");
 }

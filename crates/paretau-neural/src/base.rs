@@ -15,7 +15,7 @@ use crate::loss::outcome::sigmoid;
 use crate::model::{PlainNet, PlainSpec};
 use crate::plain::PlainPredictor;
 use crate::splits::windows;
-use crate::train::{Keeper, PhaseRates, Plan, Run, Stage};
+use crate::train::{Keep, Keeper, PhaseRates, Plan, Run, Stage};
 
 /// Parameters of the base learner `mlp`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -173,7 +173,7 @@ impl Mlp {
             patience: self.config.patience as u64,
             drops: 1,
             drop_factor: 0.3,
-            restore: true,
+            keep: Keep::Best,
         };
         Plan {
             stages: vec![stage],

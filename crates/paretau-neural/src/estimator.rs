@@ -6,10 +6,12 @@ use rayon::prelude::*;
 
 use crate::choose::choose;
 use crate::config::NetConfig;
-use crate::fitted::{NetModel, predict};
+use crate::fitted::{Mixture, NetModel, predict};
 use crate::member::{Job, Member};
 use crate::report::report;
+use crate::settings::Choice;
 use crate::splits::{Parts, windows};
+use crate::temper::weighted_share;
 use crate::train::Keeper;
 
 /// A neural estimator with checked parameters.
@@ -51,24 +53,56 @@ impl NetEstimator {
             }
         }
         ctx.event(&Event::Stage { name: "training networks".into(), total: Some(config.members as u64) });
-        let chosen = choose(config, design, &parts[0], (ctx, &keeper))?;
-        let trained_already = usize::from(chosen.first.is_some());
-        ctx.event(&Event::Progress { done: trained_already as u64 });
-        let rest = config.members - trained_already;
-        let others = run_all(rest, |k| {
-            let member = k + trained_already;
-            let job =
-                Job { config, design, parts: &parts[member], choice: chosen.choice, member, parallelism: inside(rest) };
-            job.train(&format!("member{member}"), (ctx, &keeper))
+        let (chosen, mut notes) = choose(config, design, &parts[0], (ctx, &keeper))?;
+        ctx.event(&Event::Progress { done: 1 });
+        let (kinds, rest) = (chosen.len(), config.members - 1);
+        let others = run_all(kinds * rest, |k| {
+            let (kind, member) = (k % kinds, 1 + k / kinds);
+            let choice = chosen[kind].choice;
+            let job = Job { config, design, parts: &parts[member], choice, member, parallelism: inside(kinds * rest) };
+            job.train(&format!("member{member}-{kind}"), (ctx, &keeper))
         })?;
         ctx.event(&Event::Progress { done: config.members as u64 });
-        let members: Vec<Member> = chosen.first.into_iter().chain(others).collect();
-        let diagnostics = report(config, design, &members, &parts, (chosen.choice, &chosen.notes))?;
-        let members = members.into_iter().map(|m| m.predictor).collect();
+        // One ensemble a kind: the first member was trained while choosing, the others come in turn.
+        let choices: Vec<Choice> = chosen.iter().map(|c| c.choice).collect();
+        let mut ensembles: Vec<Vec<Member>> = chosen.into_iter().map(|c| vec![c.first]).collect();
+        others.into_iter().enumerate().for_each(|(k, member)| ensembles[k % kinds].push(member));
+        let mut shares = vec![1.0];
+        if let [weighted, plain] = &ensembles[..] {
+            let (share, error) = weighted_share(design, (weighted, plain), &parts)?;
+            shares = vec![share, 1.0 - share];
+            notes.push(("weighted_share".to_owned(), share));
+            if error.is_finite() {
+                notes.push(("weighted_share_error".to_owned(), error));
+            }
+        }
+        let mut parties = Vec::new();
+        for ((choice, members), share) in choices.into_iter().zip(ensembles).zip(shares) {
+            // Nets that do not count are not kept.
+            if share > 0.0 {
+                parties.push(Party { choice, members, share });
+            }
+        }
+        let diagnostics = report(config, design, &parties, &parts, &notes)?;
+        let (shares, nets): (Vec<f64>, Vec<_>) = parties
+            .into_iter()
+            .map(|p| (p.share, p.members.into_iter().map(|m| m.predictor).collect::<Vec<_>>()))
+            .unzip();
+        let members = (0..config.members)
+            .map(|k| Mixture::new(nets.iter().map(|all| all[k].clone()).collect(), &shares))
+            .collect();
         let mut model = NetModel { members, diagnostics, held_out: None };
         model.held_out = held_out(&model, design, &parts)?;
         Ok(model)
     }
+}
+
+/// The members trained by one choice, and what they count for in the answer.
+#[derive(Debug)]
+pub(crate) struct Party {
+    pub(crate) choice: Choice,
+    pub(crate) members: Vec<Member>,
+    pub(crate) share: f64,
 }
 
 /// Effects of every row by the members that held it out, when every row was held out by one.
@@ -85,7 +119,7 @@ fn held_out(model: &NetModel, design: &Design, parts: &[Parts]) -> Result<Option
     let mut e = vec![0.0; n];
     let mut tells_e = true;
     for (k, part) in parts.iter().enumerate() {
-        let said = predict(&[&model.members[k]], design.x(), &part.valid)?;
+        let said = predict(std::slice::from_ref(&model.members[k]), design.x(), &part.valid)?;
         for (place, &i) in part.valid.iter().enumerate() {
             let share = 1.0 / holders[i].len() as f64;
             out.mu0[i] += share * said.mu0[place];

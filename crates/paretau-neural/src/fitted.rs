@@ -4,15 +4,51 @@ use paretau_core::{Diagnostics, Effects, Error, Features, FittedModel, Result, S
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::predictor::{Answer, Predictor};
+use crate::predictor::{Answer, PredictWork, Predictor};
 
 /// Rows a task predicts.
 const BLOCK: usize = 512;
 
+/// One member: nets trained on the same rows by different choices, and what each counts for.
+#[derive(Debug, Clone)]
+pub(crate) struct Mixture {
+    nets: Vec<(Predictor, f64)>,
+}
+
+impl Mixture {
+    pub(crate) fn new(nets: Vec<Predictor>, shares: &[f64]) -> Self {
+        Self { nets: nets.into_iter().zip(shares.iter().copied()).collect() }
+    }
+
+    fn n_features(&self) -> usize {
+        self.nets[0].0.info.spec.d
+    }
+
+    /// The nets' answers, averaged by their shares.
+    fn answer(&self, x: &Features, rows: &[usize], work: &mut [PredictWork]) -> Result<Answer> {
+        if let [(net, _)] = &self.nets[..] {
+            return net.answer(x, rows, &mut work[0]);
+        }
+        let n = rows.len();
+        let mut mixed = Answer { mu0: vec![0.0; n], mu1: vec![0.0; n], e: vec![0.0; n] };
+        for ((net, share), work) in self.nets.iter().zip(work) {
+            let said = net.answer(x, rows, work)?;
+            let add = |to: &mut [f64], from: &[f64]| to.iter_mut().zip(from).for_each(|(a, b)| *a += share * b);
+            add(&mut mixed.mu0, &said.mu0);
+            add(&mut mixed.mu1, &said.mu1);
+            add(&mut mixed.e, &said.e);
+            if said.e.len() != n {
+                mixed.e.clear();
+            }
+        }
+        Ok(mixed)
+    }
+}
+
 /// The members of a fitted ensemble with what the fit had to say.
 #[derive(Debug)]
 pub struct NetModel {
-    pub(crate) members: Vec<Predictor>,
+    pub(crate) members: Vec<Mixture>,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) held_out: Option<Effects>,
 }
@@ -20,17 +56,27 @@ pub struct NetModel {
 #[derive(Serialize, Deserialize)]
 struct Description {
     members: usize,
+    /// What each net of a member counts for.
+    shares: Vec<f64>,
     diagnostics: Diagnostics,
 }
 
 impl NetModel {
     /// Brings a model back.
     pub fn load(state: &State) -> Result<Self> {
-        let Description { members, diagnostics } = state.nested("about")?.parse()?;
+        let Description { members, shares, diagnostics } = state.nested("about")?.parse()?;
+        let net = |k: usize, c: usize| {
+            Predictor::from_state(&state.nested(&format!("member{k}"))?.nested(&format!("net{c}"))?)
+        };
         let members = (0..members)
-            .map(|k| Predictor::from_state(&state.nested(&format!("member{k}"))?))
+            .map(|k| Ok(Mixture::new((0..shares.len()).map(|c| net(k, c)).collect::<Result<_>>()?, &shares)))
             .collect::<Result<Vec<_>>>()?;
-        if members.is_empty() || members.iter().any(|m| m.info.spec.d != members[0].info.spec.d) {
+        let total = shares.iter().sum::<f64>();
+        if members.is_empty() || shares.iter().any(|s| !(0.0..=1.0).contains(s)) || (total - 1.0).abs() > 1e-9 {
+            return Err(Error::bad_model("the members' shares do not add up"));
+        }
+        let d = members[0].n_features();
+        if members.iter().flat_map(|m| &m.nets).any(|(net, _)| net.info.spec.d != d) {
             return Err(Error::bad_model("the members do not agree on their number of features"));
         }
         Ok(Self { members, diagnostics, held_out: None })
@@ -38,12 +84,15 @@ impl NetModel {
 }
 
 /// Effects by the given members; the spread between them as standard error when there are several.
-pub(crate) fn predict(members: &[&Predictor], x: &Features, rows: &[usize]) -> Result<Effects> {
+pub(crate) fn predict(members: &[Mixture], x: &Features, rows: &[usize]) -> Result<Effects> {
     let blocks: Vec<&[usize]> = rows.chunks(BLOCK).collect();
     let parts: Vec<Result<Effects>> = blocks
         .par_iter()
         .map_init(
-            || members.iter().map(|m| m.work(BLOCK)).collect::<Vec<_>>(),
+            || {
+                let buffers = |m: &Mixture| m.nets.iter().map(|(net, _)| net.work(BLOCK)).collect::<Vec<_>>();
+                members.iter().map(buffers).collect::<Vec<_>>()
+            },
             |work, rows| {
                 let answers = members.iter().zip(work).map(|(m, w)| m.answer(x, rows, w));
                 Ok(combine(&answers.collect::<Result<Vec<_>>>()?))
@@ -93,13 +142,13 @@ fn combine(answers: &[Answer]) -> Effects {
 
 impl FittedModel for NetModel {
     fn n_features(&self) -> usize {
-        self.members[0].info.spec.d
+        self.members[0].n_features()
     }
 
     fn effects(&self, x: &Features) -> Result<Effects> {
         self.check_columns(x)?;
         let rows: Vec<usize> = (0..x.n_rows()).collect();
-        predict(&self.members.iter().collect::<Vec<_>>(), x, &rows)
+        predict(&self.members, x, &rows)
     }
 
     fn diagnostics(&self) -> &Diagnostics {
@@ -108,10 +157,15 @@ impl FittedModel for NetModel {
 
     fn state(&self) -> Result<State> {
         let mut state = State::default();
-        let about = Description { members: self.members.len(), diagnostics: self.diagnostics.clone() };
+        let shares = self.members[0].nets.iter().map(|(_, share)| *share).collect();
+        let about = Description { members: self.members.len(), shares, diagnostics: self.diagnostics.clone() };
         state.nest("about", State::new(&about)?);
         for (k, member) in self.members.iter().enumerate() {
-            state.nest(&format!("member{k}"), member.state()?);
+            let mut nets = State::default();
+            for (c, (net, _)) in member.nets.iter().enumerate() {
+                nets.nest(&format!("net{c}"), net.state()?);
+            }
+            state.nest(&format!("member{k}"), nets);
         }
         Ok(state)
     }

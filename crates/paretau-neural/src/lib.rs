@@ -26,6 +26,7 @@ mod second_stage;
 mod settings;
 mod specs;
 mod splits;
+mod temper;
 pub mod train;
 
 pub use base::{MlpBase, MlpConfig};

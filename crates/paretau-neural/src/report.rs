@@ -5,6 +5,7 @@ use paretau_kernels::ess::ess;
 use paretau_kernels::psis::{Psis, TailRule, khat_threshold};
 
 use crate::config::{NetConfig, Network};
+use crate::estimator::Party;
 use crate::member::Member;
 use crate::roles::roles;
 use crate::settings::Choice;
@@ -17,29 +18,34 @@ const MANY: usize = 20_000;
 pub(crate) fn report(
     config: &NetConfig,
     design: &Design,
-    members: &[Member],
+    parties: &[Party],
     parts: &[Parts],
-    (choice, notes): (Choice, &[(String, f64)]),
+    notes: &[(String, f64)],
 ) -> Result<Diagnostics> {
     let mut out = Diagnostics::default();
-    out.note("members", members.len() as f64);
-    out.note("dropout", choice.dropout);
-    out.note("l2", choice.l2);
-    out.note("gamma", choice.gamma);
+    // What nets of several choices answer together is told as their mean.
+    let mean = |f: &dyn Fn(&Choice) -> f64| parties.iter().map(|p| p.share * f(&p.choice)).sum::<f64>();
+    out.note("members", config.members as f64);
+    out.note("dropout", mean(&|c| c.dropout));
+    out.note("l2", mean(&|c| c.l2));
+    out.note("gamma", mean(&|c| c.gamma));
     notes.iter().for_each(|(name, value)| out.note(name, *value));
-    training(&mut out, members);
-    weights(&mut out, design, members, &parts[0])?;
-    data(&mut out, config, design, members, parts);
+    let members: Vec<&Member> = parties.iter().flat_map(|p| &p.members).collect();
+    training(&mut out, &members);
+    // The unweighted nets come last: their propensity is not pulled by the weights.
+    let honest = parties.last().map_or(members[0], |p| &p.members[0]);
+    weights(&mut out, design, honest, &parts[0])?;
+    data(&mut out, config, design, (honest, parts));
     if config.network == Network::Disentangled {
-        out.roles = roles(design, members)?;
+        out.roles = roles(design, &members)?;
     }
     Ok(out)
 }
 
-fn training(out: &mut Diagnostics, members: &[Member]) {
+fn training(out: &mut Diagnostics, members: &[&Member]) {
     let count = members.len() as f64;
     let total = |name: &str| members.iter().filter_map(|m| m.trained.totals.get(name)).sum::<f64>();
-    let mean = |f: &dyn Fn(&Member) -> f64| members.iter().map(f).sum::<f64>() / count;
+    let mean = |f: &dyn Fn(&Member) -> f64| members.iter().map(|m| f(m)).sum::<f64>() / count;
     out.note("steps", mean(&|m| m.trained.steps as f64));
     out.note("valid_objective", mean(&|m| m.trained.score));
     for name in ["valid_factual", "valid_cross_entropy"] {
@@ -86,14 +92,14 @@ fn training(out: &mut Diagnostics, members: &[Member]) {
 }
 
 /// Tail and effective size of the balancing weights over all rows, arm by arm.
-fn weights(out: &mut Diagnostics, design: &Design, members: &[Member], parts: &Parts) -> Result<()> {
+fn weights(out: &mut Diagnostics, design: &Design, member: &Member, parts: &Parts) -> Result<()> {
     let n = design.n_rows();
     let step = n.div_ceil(MANY).max(1);
     let rows: Vec<usize> = (0..n).step_by(step).collect();
     let e: Vec<f64> = if let Some(known) = design.propensity() {
         rows.iter().map(|&i| known[i]).collect()
     } else {
-        let first = &members[0].predictor;
+        let first = &member.predictor;
         if !first.info.tells_e && first.info.first_step.is_none() {
             return Ok(());
         }
@@ -154,8 +160,8 @@ fn weights(out: &mut Diagnostics, design: &Design, members: &[Member], parts: &P
     Ok(())
 }
 
-fn data(out: &mut Diagnostics, config: &NetConfig, design: &Design, members: &[Member], parts: &[Parts]) {
-    let constant = members[0].predictor.scaler.n_constant();
+fn data(out: &mut Diagnostics, config: &NetConfig, design: &Design, (member, parts): (&Member, &[Parts])) {
+    let constant = member.predictor.scaler.n_constant();
     if constant > 0 {
         out.note("constant_columns", constant as f64);
         out.warn(

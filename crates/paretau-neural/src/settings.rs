@@ -9,7 +9,7 @@ use crate::loss::{OutcomeLoss, Penalty};
 use crate::model::ganite::{DISCRIMINATOR, GENERATOR, INFERENCE, SECOND_DISCRIMINATOR};
 use crate::model::repnet::{OUTCOME, PROPENSITY};
 use crate::model::{Objective, RepSpec};
-use crate::train::{PhaseRates, Plan, Stage};
+use crate::train::{Keep, PhaseRates, Plan, Stage};
 
 /// What validation rows decide.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -142,19 +142,22 @@ impl NetConfig {
             patience: self.patience.map_or(default.2, |v| v as u64),
             drops: if self.is_paper() { 0 } else { self.drops as u32 },
             drop_factor: 0.3,
-            restore: true,
+            keep: Keep::Best,
         };
         let slow = PhaseRates { rate: self.propensity_rate.unwrap_or(propensity_rate), l2: choice.l2 };
         let fast = PhaseRates { rate: self.rate.unwrap_or(rate), l2: choice.l2 };
         let (stages, rates) = if self.network == Network::Ganite {
-            // The generator's stage has nothing to stop by: it runs its length and keeps its last parameters.
-            let length = stage.max_steps / 2;
-            let game =
-                Stage { name: "generator", phases: vec![DISCRIMINATOR, GENERATOR], restore: false, ..stage.clone() };
-            let game = Stage { max_steps: length, min_steps: length, drops: 0, block: None, ..game };
+            // The generator's stage has nothing to stop by: it runs its length. Its discriminator takes two steps to its one.
+            let length = stage.max_steps;
+            let phases = vec![DISCRIMINATOR, DISCRIMINATOR, GENERATOR];
+            let game = Stage { name: "generator", phases, keep: Keep::Mean, ..stage.clone() };
+            let game = Stage { min_steps: length, drops: 0, block: None, ..game };
             let inference =
                 Stage { name: "inference", phases: vec![SECOND_DISCRIMINATOR, INFERENCE], block: None, ..stage };
-            (vec![game, inference], vec![fast; 4])
+            // The generator is slower than its discriminator, which then stays near its best answer and points the right way.
+            let mut rates = vec![fast; 4];
+            rates[GENERATOR].rate *= 0.25;
+            (vec![game, inference], rates)
         } else {
             (vec![stage], vec![slow, fast])
         };
@@ -170,7 +173,7 @@ impl NetConfig {
     }
 
     /// What to try on validation rows: what the user fixed stays fixed.
-    pub(crate) fn candidates(&self, size: Size) -> Candidates {
+    pub(crate) fn candidates(&self, size: Size) -> Vec<Choice> {
         let natural = 4.0 / size.n.max(1) as f64;
         let gamma = self.gamma.unwrap_or(1.0);
         let paper = match self.settings {
@@ -179,13 +182,19 @@ impl NetConfig {
             SettingsName::PaperNews | SettingsName::PaperAcic => Some(0.145),
         };
         let l2 = self.l2.unwrap_or(if self.is_paper() { 0.01 } else { natural });
-        let mild = match self.dropout.or(paper) {
+        let mut all = match self.dropout.or(paper) {
             Some(dropout) => vec![Choice { dropout, l2, gamma }],
             None => [0.0, 0.1].map(|dropout| Choice { dropout, l2, gamma }).to_vec(),
         };
-        let free = self.dropout.is_none() && self.l2.is_none() && !self.is_paper();
-        let strong = free.then_some(Choice { dropout: 0.2, l2: 10.0 * natural, gamma });
-        Candidates { mild, strong }
+        if self.dropout.is_none() && self.l2.is_none() && !self.is_paper() {
+            all.push(Choice { dropout: 0.2, l2: 10.0 * natural, gamma });
+        }
+        all
+    }
+
+    /// Whether the data decide how much the weights count: never with a paper's settings, which keep its exact weights.
+    pub(crate) fn tempers(&self) -> bool {
+        self.gamma.is_none() && self.weighs() && !self.is_paper()
     }
 
     /// Hidden units of a propensity net on the features.
@@ -202,11 +211,4 @@ impl NetConfig {
         plan.stages[0].block = None;
         plan
     }
-}
-
-/// Candidates: the mild ones are tried first.
-#[derive(Debug, Clone)]
-pub(crate) struct Candidates {
-    pub(crate) mild: Vec<Choice>,
-    pub(crate) strong: Option<Choice>,
 }

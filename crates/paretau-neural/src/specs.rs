@@ -42,7 +42,7 @@ pub const SPECS: &[ParamSpec] = &[
     spec(
         "gamma",
         ParamKind::Auto(&ParamKind::Float { min: 0.0, max: 1.0 }),
-        "Tempering exponent of the weights: 1 is the paper's, 0 no weighting, auto chooses on validation rows.",
+        "Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both and mixes them by their loss on held-out rows.",
     ),
     spec(
         "balance",

@@ -199,14 +199,82 @@ fn extreme_data_give_finite_effects_or_a_typed_error() {
                 Ok(model) => {
                     assert!(model.effects(design.x()).unwrap().is_finite(), "{name} on {what}");
                     let warnings = &model.diagnostics().warnings;
+                    let told = |code: &str| warnings.iter().any(|w| w.code == code);
                     if what.contains("three rows") {
-                        assert!(warnings.iter().any(|w| w.code == "few-rows-in-arm"), "{name}: {warnings:?}");
+                        assert!(told("few-rows-in-arm"), "{name}: {warnings:?}");
+                    }
+                    if what.contains("constant,") {
+                        assert!(told("constant-columns"), "{name}: {warnings:?}");
+                    }
+                    if what.contains("millionth") {
+                        assert!(told("poor-overlap"), "{name}: {warnings:?}");
                     }
                 }
                 Err(error) => assert!(!error.to_string().is_empty(), "{name} on {what}"),
             }
         }
     }
+}
+
+/// Keeps every epoch's numbers.
+#[derive(Default)]
+struct Recorder(Mutex<Vec<std::collections::BTreeMap<String, f64>>>);
+
+impl Observer for Recorder {
+    fn event(&self, event: &Event) {
+        if let Event::Epoch { values, .. } = event {
+            self.0.lock().unwrap().push(values.clone());
+        }
+    }
+    fn interrupted(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn every_look_tells_losses_weights_and_tails() {
+    let design = common::design(400, 4, false);
+    let recorder = Recorder::default();
+    let params = short().with("gamma", 1.0).with("dropout", 0.0).with("members", 1);
+    let ctx = FitContext { observer: &recorder, ..FitContext::silent(Seed(3)) };
+    let model = entry("dpsw-norm").build(&params, &TOOLS).unwrap().fit(&design, &ctx).unwrap();
+    let looks = recorder.0.lock().unwrap();
+    assert!(!looks.is_empty());
+    for name in [
+        "train_0",
+        "train_1",
+        "valid_factual",
+        "valid_cross_entropy",
+        "weight_max",
+        "ess_share",
+        "khat",
+        "tail_fits",
+        "tail_fits_left",
+    ] {
+        assert!(looks.iter().all(|look| look.contains_key(name)), "{name} is missing: {:?}", looks[0]);
+    }
+    assert!(model.diagnostics().numbers.contains_key("tail_fits_left_share"));
+}
+
+#[test]
+fn nets_with_and_without_weights_are_mixed_unless_told_otherwise() {
+    let design = common::design(400, 4, false);
+    let auto = fit("dpsw-norm", &short().with("dropout", 0.0), &design, 3).unwrap();
+    let share = auto.diagnostics().numbers["weighted_share"];
+    assert!((0.0..=1.0).contains(&share), "{share}");
+    let with = |gamma: f64| {
+        let params = short().with("dropout", 0.0).with("gamma", gamma);
+        fit("dpsw-norm", &params, &design, 3).unwrap().effects(design.x()).unwrap().tau
+    };
+    let (weighted, plain) = (with(1.0), with(0.0));
+    let mixed = auto.effects(design.x()).unwrap().tau;
+    for i in 0..mixed.len() {
+        let expected = share * weighted[i] + (1.0 - share) * plain[i];
+        assert!((mixed[i] - expected).abs() < 1e-9, "row {i}: {} {expected}", mixed[i]);
+    }
+    // The paper's settings keep its exact weights.
+    let paper = short().with("settings", "paper-acic").with("members", 1);
+    assert_eq!(fit("dpsw-norm", &paper, &design, 3).unwrap().diagnostics().numbers["gamma"], 1.0);
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! Parameters after 20 steps against the same nets written in PyTorch (`testdata/golden/make_neural.py`).
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
 mod common;
+
+use std::path::Path;
+use std::process::Command;
 
 use paretau_core::{OutcomeKind, Seed};
 use paretau_kernels::parallel::Parallelism;
@@ -94,13 +97,33 @@ fn gap<T: Real>(file: &Value, case: &Value) -> f64 {
     end.iter().zip(&params).map(|(a, b)| (a - b.to_f64()).abs() / a.abs().max(size)).fold(0.0, f64::max)
 }
 
-#[test]
-fn twenty_steps_end_where_pytorch_ends() {
-    let file: Value = serde_json::from_str(include_str!("../../../testdata/golden/neural_steps.json")).unwrap();
+fn check(file: &Value) {
     for case in file["cases"].as_array().unwrap() {
         let name = case["name"].as_str().unwrap();
-        let (double, single) = (gap::<f64>(&file, case), gap::<f32>(&file, case));
+        let (double, single) = (gap::<f64>(file, case), gap::<f32>(file, case));
         assert!(double < 1e-7, "{name} in double precision: {double}");
         assert!(single < 1e-4, "{name} in single precision: {single}");
     }
+}
+
+#[test]
+fn twenty_steps_end_where_pytorch_ends() {
+    check(&serde_json::from_str(include_str!("../../../testdata/golden/neural_steps.json")).unwrap());
+}
+
+/// The same against the PyTorch at hand: `PARETAU_TORCH_PYTHON` names an interpreter that has it, else `python3` is asked.
+#[test]
+fn twenty_steps_end_where_the_installed_pytorch_ends() {
+    let python = std::env::var("PARETAU_TORCH_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let asked = Command::new(&python).args(["-c", "import torch"]).output();
+    if !asked.is_ok_and(|out| out.status.success()) {
+        println!("skipped: {python} has no PyTorch; PARETAU_TORCH_PYTHON may name an interpreter that has it");
+        return;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("live-golden");
+    std::fs::create_dir_all(&folder).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/golden/make_neural.py");
+    let made = Command::new(&python).arg(script).arg(&folder).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    check(&serde_json::from_str(&std::fs::read_to_string(folder.join("neural_steps.json")).unwrap()).unwrap());
 }

@@ -19,6 +19,7 @@ pub const ESTIMATORS: &[&dyn EstimatorEntry] = &[
     &nets::CFR_MMD,
     &nets::CFR_WASS,
     &nets::DRAGONNET,
+    &nets::GANITE,
     &nets::DRCFR_RAW,
     &nets::DRCFR_NORM,
     &nets::DRCFR_TRUNC,

@@ -1,10 +1,11 @@
 //! `paretau fit`: one estimator, one model file.
 
 use anyhow::Result;
-use paretau::{FitOptions, Model, Seed};
+use paretau::{CheckpointStore, Family, FitOptions, Model, Seed};
 use serde_json::{Value, json};
 
 use crate::args::{Common, FitArgs};
+use crate::checkpoint::FileCheckpoint;
 use crate::progress::Progress;
 use crate::{commands::data, output};
 
@@ -15,18 +16,28 @@ pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
     }
     data::check_out(&args.out, &[&args.data.data])?;
     let progress = Progress::new(common.quiet);
+    let checkpoint = match &args.checkpoint {
+        Some(path) => Some(FileCheckpoint::new(path, args.resume)?),
+        None => None,
+    };
     let options = FitOptions {
         params: data::params(&args.estimator)?,
         seed: Seed(common.seed),
         valid_share: valid,
         observer: &progress,
+        checkpoint: checkpoint.as_ref().map(|c| c as &dyn CheckpointStore),
         ..FitOptions::new(&args.estimator.estimator)
     };
     // A wrong name should not have to wait for the data to be read.
-    paretau::find(options.estimator)?.resolved(&options.params)?;
+    let entry = paretau::find(options.estimator)?;
+    entry.resolved(&options.params)?;
+    if checkpoint.is_some() && entry.info().family != Family::Neural {
+        progress.say("only networks keep checkpoints: this fit starts from the beginning when it is interrupted");
+    }
     let roles = data::roles(&args.data.roles, None)?;
     let model = paretau::fit(data::table(&args.data, &progress)?, &roles, &options)?;
     model.save(&args.out)?;
+    checkpoint.iter().for_each(FileCheckpoint::done);
     drop(progress);
     if common.json {
         let mut document = summary(&model);

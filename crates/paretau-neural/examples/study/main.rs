@@ -1,79 +1,111 @@
-//! Runs presets over the data sets below `PARETAU_DATA` and prints root-PEHE over the sd of the true effect as Markdown.
+//! Runs presets over the data sets below `PARETAU_DATA` and writes one CSV line a fit; `experiments/neural/table.py` makes the
+//! tables.
 //!
-//! `cargo run --release --example study -- SETS PRESETS [key=value …]`, e.g. `ihdp:1-10,synthetic-15 dpsw-norm,drcfr members=5`.
-//! The folder holds plain text: `ihdp/`, `acic2016/`, `newslike/` with its `.x` unpacked, `lbidd/` with `covariates.csv`.
-//! A fifth of the rows is kept for scoring, a fifth for validation; the truth is used for scoring only.
+//! `cargo run --release --example study -- SETS PRESETS out=FILE [seeds=2] [label=NAME] [key=value …]`, e.g.
+//! `ihdp:1-10,synthetic-15-0.1 dpsw-norm,drcfr out=records.csv members=5`. Fits that the file holds already are not repeated.
+//! The folder holds plain text as `experiments/neural/prepare.py` leaves it. A fifth of the rows is kept for scoring, a fifth
+//! for validation; the truth is used for scoring only.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr, missing_docs)]
 
 mod sets;
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
 use std::time::Instant;
 
-use paretau_core::{FitContext, Params, Seed, Split, Toolbox};
+use paretau_core::{Diagnostics, FitContext, Params, Seed, Split, Toolbox};
 use paretau_neural::ENTRIES;
 
-fn main() {
+const HEADER: &str =
+    "set,method,seed,pehe,pehe_rel,ate_error,seconds,gamma,dropout,l2,tail_fits_left_share,ess_share_0,ess_share_1";
+
+/// What the command line asks for.
+struct Request {
+    sets: Vec<String>,
+    presets: Vec<String>,
+    label: Option<String>,
+    out: String,
+    seeds: u64,
+    params: Params,
+}
+
+fn request() -> Request {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let (names, presets) = (sets::expand(&args[0]), args[1].split(',').collect::<Vec<_>>());
-    let mut params = Params::none();
-    let mut seeds = vec![0_u64];
+    let presets = args[1].split(',').map(str::to_owned).collect();
+    let mut request = Request {
+        sets: sets::expand(&args[0]),
+        presets,
+        label: None,
+        out: String::new(),
+        seeds: 1,
+        params: Params::none(),
+    };
     for pair in &args[2..] {
         let (key, value) = pair.split_once('=').expect("key=value");
-        if key == "seeds" {
-            seeds = (0..value.parse().unwrap()).collect();
-        } else {
-            params = params.with(key, value);
+        match key {
+            "out" => value.clone_into(&mut request.out),
+            "label" => request.label = Some(value.to_owned()),
+            "seeds" => request.seeds = value.parse().unwrap(),
+            _ => request.params = request.params.with(key, value),
         }
     }
-    let mut table: BTreeMap<(String, String), Vec<f64>> = BTreeMap::new();
-    println!("| set | preset | seed | pehe | pehe_rel | ate error | seconds | choice |");
-    println!("|---|---|---|---|---|---|---|---|");
-    for name in &names {
-        let set = sets::read(name);
-        let spread = sd(&set.tau);
-        for preset in &presets {
-            let entry = ENTRIES.iter().find(|e| e.info().name == *preset).expect("a known preset");
-            for &seed in &seeds {
-                let split = Split::random(set.design.t(), 0.0, 0.2, Seed(seed).named("study")).unwrap();
-                let train = set.design.select(&split.train).unwrap();
-                let ctx = FitContext { valid_share: 0.25, ..FitContext::silent(Seed(seed)) };
-                let estimator = entry.build(&params, &Toolbox { bases: &[&paretau_neural::MlpBase] }).unwrap();
-                let start = Instant::now();
-                let model = match estimator.fit(&train, &ctx) {
-                    Ok(model) => model,
-                    Err(e) => {
-                        println!("| {name} | {preset} | {seed} | failed: {e} |");
-                        continue;
-                    }
-                };
-                let seconds = start.elapsed().as_secs_f64();
-                let effects = model.effects(&set.design.x().select(&split.test)).unwrap();
-                let gaps: Vec<f64> = split.test.iter().zip(&effects.tau).map(|(&i, tau)| tau - set.tau[i]).collect();
-                let pehe = (gaps.iter().map(|g| g * g).sum::<f64>() / gaps.len() as f64).sqrt();
-                let ate = (gaps.iter().sum::<f64>() / gaps.len() as f64).abs();
-                let mut choice = String::new();
-                for (key, value) in &model.diagnostics().numbers {
-                    let _ = write!(choice, "{key} {value:.4} ");
+    assert!(!request.out.is_empty(), "out=FILE names the file of records");
+    request
+}
+
+fn main() {
+    let request = request();
+    let done = fs::read_to_string(&request.out).unwrap_or_default();
+    let mut file = fs::OpenOptions::new().create(true).append(true).open(&request.out).unwrap();
+    if done.is_empty() {
+        writeln!(file, "{HEADER}").unwrap();
+    }
+    for name in &request.sets {
+        let mut set = None;
+        for preset in &request.presets {
+            let label = request.label.as_ref().unwrap_or(preset);
+            for seed in 0..request.seeds {
+                let key = format!("{name},{label},{seed},");
+                if done.lines().any(|line| line.starts_with(&key)) {
+                    continue;
                 }
-                println!(
-                    "| {name} | {preset} | {seed} | {pehe:.4} | {:.4} | {ate:.4} | {seconds:.1} | {choice} |",
-                    pehe / spread
-                );
-                for kind in [name.split(':').next().unwrap_or(name), "all sets"] {
-                    table.entry(((*preset).to_owned(), kind.to_owned())).or_default().push(pehe / spread);
-                    table.entry(((*preset).to_owned(), format!("{kind} (pehe)"))).or_default().push(pehe);
-                }
+                let set = set.get_or_insert_with(|| sets::read(name));
+                let line = format!("{key}{}", fit(set, preset, &request.params, seed));
+                println!("{line}");
+                writeln!(file, "{line}").unwrap();
             }
         }
     }
-    println!("\n| preset | kind | geometric mean of pehe_rel | mean |\n|---|---|---|---|");
-    for ((preset, kind), values) in &table {
-        let n = values.len() as f64;
-        let geometric = (values.iter().map(|v| v.ln()).sum::<f64>() / n).exp();
-        println!("| {preset} | {kind} | {geometric:.4} | {:.4} |", values.iter().sum::<f64>() / n);
+}
+
+/// Fits one preset with one seed and scores it.
+fn fit(set: &sets::Set, preset: &str, params: &Params, seed: u64) -> String {
+    let entry = ENTRIES.iter().find(|e| e.info().name == preset).expect("a known preset");
+    let split = Split::random(set.design.t(), 0.0, 0.2, Seed(seed).named("study")).unwrap();
+    let train = set.design.select(&split.train).unwrap();
+    let ctx = FitContext { valid_share: 0.25, ..FitContext::silent(Seed(seed)) };
+    let estimator = entry.build(params, &Toolbox { bases: &[&paretau_neural::MlpBase] }).unwrap();
+    let start = Instant::now();
+    let model = estimator.fit(&train, &ctx).unwrap();
+    let seconds = start.elapsed().as_secs_f64();
+    let effects = model.effects(&set.design.x().select(&split.test)).unwrap();
+    let gaps: Vec<f64> = split.test.iter().zip(&effects.tau).map(|(&i, tau)| tau - set.tau[i]).collect();
+    let pehe = (gaps.iter().map(|g| g * g).sum::<f64>() / gaps.len() as f64).sqrt();
+    let ate = (gaps.iter().sum::<f64>() / gaps.len() as f64).abs();
+    let told = model.diagnostics();
+    if std::env::var_os("STUDY_NOTES").is_some() {
+        eprintln!("{:?}", told.numbers);
     }
+    let choice: Vec<String> = ["gamma", "dropout", "l2", "tail_fits_left_share", "ess_share_0", "ess_share_1"]
+        .iter()
+        .map(|key| number(told, key))
+        .collect();
+    format!("{pehe:.5},{:.5},{ate:.5},{seconds:.1},{}", pehe / sd(&set.tau), choice.join(","))
+}
+
+/// A number of the diagnostics, empty where there is none.
+fn number(told: &Diagnostics, key: &str) -> String {
+    told.numbers.get(key).map_or_else(String::new, |v| format!("{v:.5}"))
 }
 
 fn sd(values: &[f64]) -> f64 {

@@ -37,6 +37,8 @@ pub(crate) fn read(name: &str) -> Set {
         "acic" => acic(which),
         "news" => news(which),
         "lbidd" => lbidd(which),
+        "trial" => trial(which),
+        _ if kind.starts_with("overlap") => overlap(kind, which),
         _ => synthetic(name),
     }
 }
@@ -180,6 +182,46 @@ fn synthetic(name: &str) -> Set {
         t.push(u8::from(treated));
         y.push(if treated { mu1 } else { mu0 } + noise * rng.normal());
         tau.push(mu1 - mu0);
+    }
+    make(dense(n, x), t, y, tau)
+}
+
+/// `overlap-STRENGTH-D-NOISE:SEED`: the simulator `overlap` with n = 3000; strength 1 is good overlap, 3 poor, 6 nearly none.
+fn overlap(kind: &str, which: &str) -> Set {
+    let parts: Vec<&str> = kind.split('-').collect();
+    let strength: f64 = parts[1].parse().unwrap();
+    let d: usize = parts[2].parse().unwrap();
+    let noise: f64 = parts[3].parse().unwrap();
+    let (n, k) = (3000, 10.min(d));
+    let mut rng = Seed(which.parse().unwrap()).named(kind).rng();
+    let (mut x, mut t, mut y, mut tau) = (vec![], vec![], vec![], vec![]);
+    for _ in 0..n {
+        let row: Vec<f64> = (0..d).map(|_| rng.normal()).collect();
+        let z = row[..k].iter().sum::<f64>() / (k as f64).sqrt();
+        let effect = 1.0 + z.tanh() + row[d - 1] / 2.0;
+        let treated = rng.bernoulli(1.0 / (1.0 + (-strength * z).exp()));
+        let mu0 = z + (row[0] * row[0] - 1.0) / 2.0;
+        t.push(u8::from(treated));
+        y.push(mu0 + if treated { effect } else { 0.0 } + noise * rng.normal());
+        tau.push(effect);
+        x.extend(row);
+    }
+    make(dense(n, x), t, y, tau)
+}
+
+/// `trial:SEED`: 800 rows drawn into arms by a coin; the effect is 2 + 1.5 x1, or 2 for seeds from 100.
+fn trial(which: &str) -> Set {
+    let (n, d, seed) = (800, 5, which.parse::<u64>().unwrap());
+    let mut rng = Seed(seed).named("trial").rng();
+    let (mut x, mut t, mut y, mut tau) = (vec![], vec![], vec![], vec![]);
+    for _ in 0..n {
+        let row: Vec<f64> = (0..d).map(|_| rng.normal()).collect();
+        let treated = rng.bernoulli(0.5);
+        let effect = 2.0 + if seed < 100 { 1.5 * row[0] } else { 0.0 };
+        t.push(u8::from(treated));
+        y.push(1.0 + row[0] + 0.5 * row[1] + if treated { effect } else { 0.0 } + 0.5 * rng.normal());
+        tau.push(effect);
+        x.extend(row);
     }
     make(dense(n, x), t, y, tau)
 }

@@ -1,6 +1,6 @@
 //! GANITE (Yoon, Jordon and van der Schaar 2018): a generator completes each row's outcomes, a discriminator guesses from the
 //! completed outcomes which arm was received, and an inference net learns both outcomes from the completed rows against a
-//! second discriminator. Generator and inference net really play against their discriminators: their terms are subtracted.
+//! second discriminator. Generator and inference net really play against their discriminators: they are drawn to what fools them.
 //!
 //! The inference net is laid out first and as a shared representation net (trunk, then one head an arm), so that prediction
 //! needs nothing of its own.
@@ -202,15 +202,20 @@ impl<T: Real> Ganite<T> {
         self.complete(at.0, parallelism)?;
         self.judged.clear();
         self.show(|s, i| [s.completed[0][i], s.completed[1][i]]);
-        let loss = self.guess_arm(at.0, 1.0, parallelism)?;
+        let loss = self.guess_arm(at.0, (1.0, false), parallelism)?;
         self.train_judge(0, at, parallelism)?;
         Ok(loss)
     }
 
-    /// Cross-entropy of the first discriminator's guess of the arm.
-    fn guess_arm(&mut self, params: &[T], strength: f64, parallelism: Parallelism) -> Result<f64, KernelError> {
+    /// Cross-entropy of the first discriminator's guess of the arm, or of the other arm.
+    fn guess_arm(
+        &mut self,
+        params: &[T],
+        (strength, other): (f64, bool),
+        parallelism: Parallelism,
+    ) -> Result<f64, KernelError> {
         let (t, c) = (std::mem::take(&mut self.t), std::mem::take(&mut self.coefficients));
-        let label = |i: usize| (if t[i] == 1 { T::ONE } else { T::ZERO }, c[i]);
+        let label = |i: usize| (if (t[i] == 1) == other { T::ZERO } else { T::ONE }, c[i]);
         let loss = self.judge(0, params, (strength, label), parallelism);
         (self.t, self.coefficients) = (t, c);
         loss
@@ -224,10 +229,12 @@ impl<T: Real> Ganite<T> {
         self.complete(params, parallelism)?;
         self.judged.clear();
         self.show(|s, i| [s.completed[0][i], s.completed[1][i]]);
-        let guess = self.guess_arm(params, -self.alpha, parallelism)?;
+        // Towards the other arm's verdict rather than away from the right one: the same equilibrium, but the pull fades where
+        // the discriminator is fooled instead of growing without bound, which drove outcomes of any size away.
+        let guess = self.guess_arm(params, (self.alpha, true), parallelism)?;
         self.back_to_outcomes(0, params, parallelism)?;
         let (n, d) = (self.t.len(), self.spec.d);
-        let mut loss = -self.alpha * guess;
+        let mut loss = self.alpha * guess;
         for arm in 0..2 {
             for i in 0..n {
                 let own = usize::from(self.t[i]) == arm;
@@ -260,11 +267,22 @@ impl<T: Real> Ganite<T> {
         Ok(())
     }
 
-    /// Cross-entropy of the second discriminator: completed rows are genuine, inferred ones are not.
-    fn guess_origin(&mut self, params: &[T], strength: f64, parallelism: Parallelism) -> Result<f64, KernelError> {
+    /// Cross-entropy of the second discriminator: completed rows are genuine, inferred ones are not. To fool it is to have
+    /// inferred rows taken for genuine ones.
+    fn guess_origin(
+        &mut self,
+        params: &[T],
+        (strength, fool): (f64, bool),
+        parallelism: Parallelism,
+    ) -> Result<f64, KernelError> {
         let c = std::mem::take(&mut self.coefficients);
         let (n, half) = (c.len(), T::from_f64(0.5));
-        let label = |i: usize| (if i < n { T::ONE } else { T::ZERO }, half * c[i % n]);
+        let label = |i: usize| match (i < n, fool) {
+            (true, false) => (T::ONE, half * c[i]),
+            (false, false) => (T::ZERO, half * c[i - n]),
+            (true, true) => (T::ONE, T::ZERO),
+            (false, true) => (T::ONE, half * c[i - n]),
+        };
         let loss = self.judge(1, params, (strength, label), parallelism);
         self.coefficients = c;
         loss
@@ -276,7 +294,7 @@ impl<T: Real> Ganite<T> {
         parallelism: Parallelism,
     ) -> Result<f64, KernelError> {
         self.show_both(at.0, parallelism)?;
-        let loss = self.guess_origin(at.0, 1.0, parallelism)?;
+        let loss = self.guess_origin(at.0, (1.0, false), parallelism)?;
         self.train_judge(1, at, parallelism)?;
         Ok(loss)
     }
@@ -287,10 +305,10 @@ impl<T: Real> Ganite<T> {
         parallelism: Parallelism,
     ) -> Result<f64, KernelError> {
         self.show_both(params, parallelism)?;
-        let guess = self.guess_origin(params, -self.beta, parallelism)?;
+        let guess = self.guess_origin(params, (self.beta, true), parallelism)?;
         self.back_to_outcomes(1, params, parallelism)?;
         let (n, d) = (self.t.len(), self.spec.d);
-        let mut loss = -self.beta * guess;
+        let mut loss = self.beta * guess;
         for arm in 0..2 {
             for i in 0..n {
                 let h = self.inferred.heads[arm].output()[i];

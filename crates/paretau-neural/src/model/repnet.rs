@@ -12,6 +12,7 @@ use paretau_core::Result;
 use paretau_kernels::error::KernelError;
 use paretau_kernels::fallback::{FallBack, TailFit};
 use paretau_kernels::parallel::Parallelism;
+use paretau_kernels::psis::{Psis, TailRule};
 use paretau_kernels::real::Real;
 use paretau_kernels::weights::{Weigher, WeightReport, Weighting};
 
@@ -30,6 +31,10 @@ use crate::loss::{Balance, BalanceWork, propensity};
 pub const PROPENSITY: usize = 0;
 /// Phase of everything else.
 pub const OUTCOME: usize = 1;
+
+/// Weights whose effective sample size is this share of the rows are as good as equal: their standard deviation is a tenth of
+/// their mean.
+const ALIKE: f64 = 0.99;
 
 /// Numbers gathered over steps.
 #[derive(Debug, Clone, Default)]
@@ -221,7 +226,9 @@ impl<T: Real> RepNet<T> {
             self.judge(params, joint, parallelism)?;
         }
         let report = self.weigh(sample)?;
-        self.gather(report.as_ref());
+        if self.weighs() {
+            self.gather(report.as_ref());
+        }
 
         // Heads: each on the rows of its arm.
         self.h.clear();
@@ -315,6 +322,18 @@ impl<T: Real> RepNet<T> {
         Ok(loss)
     }
 
+    /// Tail shape of the last batch's balancing weights before smoothing, as importance samplers diagnose it.
+    fn khat(&self) -> Option<f64> {
+        let treated = self.t.iter().filter(|t| **t == 1).count() as f64;
+        let odds = treated / (self.t.len() as f64 - treated);
+        let rows = self.logits.iter().zip(&self.t);
+        let logs: Vec<f64> =
+            rows.map(|(l, t)| if *t == 1 { (odds * (-l).exp()).ln_1p() } else { (l.exp() / odds).ln_1p() }).collect();
+        let mut smooth = vec![0.0; logs.len()];
+        let khat = Psis::default().smooth_unnormalised(&logs, 1.0, TailRule::Loo, &mut smooth).ok()?;
+        khat.is_finite().then_some(khat)
+    }
+
     fn gather(&mut self, report: Option<&WeightReport>) {
         let Some(report) = report else { return };
         let g = &mut self.gathered;
@@ -322,11 +341,13 @@ impl<T: Real> RepNet<T> {
         g.largest = g.largest.max(report.max);
         g.ess += report.ess / self.t.len().max(1) as f64;
         g.capped += report.capped as f64;
+        let alike = report.ess > ALIKE * self.t.len() as f64;
         for fit in report.fits.iter().flatten() {
             g.fits += 1.0;
-            // Equal weights have no tail to smooth: nothing is lost, so it is counted apart.
+            // Weights that are (nearly) equal have no tail to smooth: nothing is lost, so it is counted apart.
             match fit {
                 TailFit::LeftAsIs(FallBack::AllEqual) => g.equal += 1.0,
+                TailFit::LeftAsIs(_) if alike => g.equal += 1.0,
                 TailFit::LeftAsIs(_) => g.left += 1.0,
                 TailFit::Smoothed { .. } => {}
             }
@@ -411,6 +432,9 @@ impl<T: Real> Model<T> for RepNet<T> {
             values.insert("tail_fits_left".to_owned(), g.left);
             values.insert("tail_fits_equal".to_owned(), g.equal);
             values.insert("weights_capped".to_owned(), g.capped);
+            if let Some(khat) = self.khat() {
+                values.insert("khat".to_owned(), khat);
+            }
         }
         values
     }

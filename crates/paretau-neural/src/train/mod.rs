@@ -6,6 +6,6 @@ mod progress;
 mod run;
 
 pub use checkpoint::Keeper;
-pub use plan::{PhaseRates, Plan, Stage};
+pub use plan::{Keep, PhaseRates, Plan, Stage};
 pub use progress::Progress;
 pub use run::{Run, Trained};

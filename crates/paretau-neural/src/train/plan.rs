@@ -19,8 +19,17 @@ pub struct Stage {
     pub drops: u32,
     /// What the rate is multiplied by then.
     pub drop_factor: f64,
-    /// Whether the parameters of the best validation score come back at the end, or the last ones stay.
-    pub restore: bool,
+    /// Which parameters the stage ends with.
+    pub keep: Keep,
+}
+
+/// Which parameters a stage ends with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// Those of the best validation score.
+    Best,
+    /// The mean over the second half of its mini-batches: a game has no score to stop by and circles round its equilibrium.
+    Mean,
 }
 
 /// How fast a phase moves.

@@ -7,7 +7,7 @@ use paretau_kernels::parallel::Parallelism;
 use paretau_kernels::real::Real;
 
 use super::checkpoint::Keeper;
-use super::plan::{Plan, Stage};
+use super::plan::{Keep, Plan, Stage};
 use super::progress::Progress;
 use crate::data::{Batch, Batches, Sample};
 use crate::engine::{AdamRates, Move, adam};
@@ -98,7 +98,7 @@ impl<T: Real> Run<'_, T> {
     }
 
     fn end_stage(&self, stage: &Stage, progress: &mut Progress<T>) {
-        if stage.restore && progress.at.best_score.is_some() {
+        if stage.keep == Keep::Mean || progress.at.best_score.is_some() {
             progress.params.copy_from_slice(&progress.best);
         } else {
             progress.best.copy_from_slice(&progress.params);
@@ -168,6 +168,11 @@ impl<T: Real> Run<'_, T> {
             at.step += 1;
             at.stage_step += 1;
             at.since_look += 1;
+            let averaged = at.stage_step.saturating_sub(stage.max_steps / 2);
+            if stage.keep == Keep::Mean && averaged > 0 {
+                let share = T::from_f64(1.0 / averaged as f64);
+                progress.best.iter_mut().zip(&progress.params).for_each(|(mean, p)| *mean += share * (*p - *mean));
+            }
             if bad >= MAX_BAD {
                 return Ok(false);
             }
@@ -205,7 +210,7 @@ impl<T: Real> Run<'_, T> {
         }
         for (name, value) in model.gathered() {
             let total = at.totals.entry(name.clone()).or_insert(0.0);
-            if name.ends_with("_max") {
+            if name.ends_with("_max") || name == "khat" {
                 *total = total.max(value);
             } else {
                 *total += value;
@@ -240,7 +245,9 @@ impl<T: Real> Run<'_, T> {
         if better {
             at.best_score = Some(scores.objective);
             at.best_step = at.stage_step;
-            progress.best.copy_from_slice(&progress.params);
+            if stage.keep == Keep::Best {
+                progress.best.copy_from_slice(&progress.params);
+            }
         }
         if at.stage_step >= stage.max_steps {
             return Ok(true);

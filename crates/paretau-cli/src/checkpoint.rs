@@ -1,0 +1,39 @@
+//! The checkpoint of a fit: one file, written whole or not at all, gone when the fit is done.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use paretau::{CheckpointStore, Error, State, model_file};
+
+/// A checkpoint in a file.
+pub(crate) struct FileCheckpoint {
+    path: PathBuf,
+    resume: bool,
+}
+
+impl FileCheckpoint {
+    /// Refuses to write over a checkpoint that nobody asked to take up.
+    pub(crate) fn new(path: &Path, resume: bool) -> Result<Self> {
+        if path.exists() && !resume {
+            let message = "there is a checkpoint already; add --resume to go on from it, or remove the file".to_owned();
+            return Err(Error::File { path: path.to_path_buf(), column: None, row: None, message }.into());
+        }
+        Ok(Self { path: path.to_path_buf(), resume })
+    }
+
+    /// Removes the file: a finished fit needs none.
+    pub(crate) fn done(&self) {
+        // It may never have been written, and a file that stays does no harm: the next fit says what to do about it.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl CheckpointStore for FileCheckpoint {
+    fn load(&self) -> paretau::Result<Option<State>> {
+        if self.resume && self.path.exists() { model_file::read(&self.path).map(Some) } else { Ok(None) }
+    }
+
+    fn save(&self, state: &State) -> paretau::Result<()> {
+        paretau::data::write_atomically(&self.path, &model_file::to_bytes(state)?)
+    }
+}

@@ -1,0 +1,69 @@
+//! How much the weights count: the share of the weighted nets in the answer, chosen on held-out rows without the truth.
+//!
+//! Every member holds out its own validation rows, so all rows that are held out by someone speak. Their loss under
+//! Pareto-smoothed balancing weights stands for the loss over both arms' outcomes; with `r` the unweighted nets' residual and
+//! `g` what the weighted nets say more, the share `a` that makes `sum w (r - a g)^2` least is a ratio of sums. As far as the rows
+//! leave it open (its standard error), it is drawn towards one half: two nets that cannot be told apart are best averaged.
+
+use paretau_core::{Design, Result};
+use paretau_kernels::soft_pareto_options::SoftParetoOptions;
+use paretau_kernels::weights::{Pooling, Weigher, Weighting};
+
+use crate::fitted::{Mixture, predict};
+use crate::member::Member;
+use crate::splits::Parts;
+
+/// How far from one half the share is thought to lie before the rows speak, as a standard deviation.
+const PRIOR: f64 = 0.5;
+/// Fewer held-out rows than this say nothing.
+const FEW: usize = 10;
+
+/// The share of the weighted members and its standard error, from all held-out rows.
+pub(crate) fn weighted_share(
+    design: &Design,
+    (weighted, plain): (&[Member], &[Member]),
+    parts: &[Parts],
+) -> Result<(f64, f64)> {
+    let (mut cross, mut square, mut noise) = (0.0, 0.0, 0.0);
+    for ((weighted, plain), part) in weighted.iter().zip(plain).zip(parts) {
+        let rows = &part.valid;
+        let t: Vec<u8> = rows.iter().map(|&i| design.t()[i]).collect();
+        if rows.len() < FEW || !(t.contains(&0) && t.contains(&1)) {
+            continue;
+        }
+        let alone =
+            |member: &Member| predict(&[Mixture::new(vec![member.predictor.clone()], &[1.0])], design.x(), rows);
+        let (with, without) = (alone(weighted)?, alone(plain)?);
+        let said = |e: &paretau_core::Effects, k: usize| if t[k] == 1 { e.mu1[k] } else { e.mu0[k] };
+        let known = design.propensity().map(|all| rows.iter().map(|&i| all[i]).collect::<Vec<f64>>());
+        // The unweighted nets' propensity: the weighted encoders are pulled by the weights themselves, towards equal ones.
+        let Some(e) = known.or_else(|| without.e.clone()) else { continue };
+        let Some(w) = balancing(&e, &t, share_treated(design, part)) else { continue };
+        for (k, &i) in rows.iter().enumerate() {
+            let s = w[k] * design.weight().map_or(1.0, |s| s[i]);
+            let (r, g) = (design.y()[i] - said(&without, k), said(&with, k) - said(&without, k));
+            cross += s * r * g;
+            square += s * g * g;
+            noise += (s * r * g).powi(2);
+        }
+    }
+    if square <= 0.0 || !(cross / square).is_finite() {
+        return Ok((0.5, f64::INFINITY));
+    }
+    let (best, variance) = (cross / square, noise / (square * square));
+    let pull = variance / (variance + PRIOR * PRIOR);
+    Ok(((best + pull * (0.5 - best)).clamp(0.0, 1.0), variance.sqrt()))
+}
+
+fn share_treated(design: &Design, part: &Parts) -> f64 {
+    part.train.iter().filter(|&&i| design.t()[i] == 1).count() as f64 / part.train.len().max(1) as f64
+}
+
+/// Pareto-smoothed balancing weights, divided by their arm's mean; nothing when they cannot be had.
+fn balancing(e: &[f64], t: &[u8], treated: f64) -> Option<Vec<f64>> {
+    let logits: Vec<f64> = e.iter().map(|e| (e.clamp(1e-12, 1.0 - 1e-12) / (1.0 - e).max(1e-12)).ln()).collect();
+    let mut w = vec![1.0; t.len()];
+    let scheme = Weighting::SoftParetoNorm(SoftParetoOptions::default());
+    let done = Weigher::new(scheme, Pooling::Pooled, 1.0).and_then(|mut g| g.forward(&logits, t, treated, &mut w));
+    done.ok().map(|_| w)
+}
