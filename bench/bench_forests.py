@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -285,18 +286,18 @@ def errors_beside_econml(trees: int, threads: int, quick: bool) -> None:
             x = numbers if name.startswith("EconML") else study.x
             predicted = forest_effects(name, x, study, train, test, trees, threads)
             scores.append(float(np.sqrt(np.mean((predicted - study.tau[test]) ** 2))))
-        spread = float(np.std(study.tau[test]))
-        found.setdefault(study.family, []).append([*scores, spread])
+        found.setdefault(study.family, []).append(scores)
+        print(study.family, len(study.y), *(f"{score:.4f}" for score in scores), file=sys.stderr, flush=True)
     rows = []
     everything = []
     for family, scores in found.items():
         values = np.array(scores)
         everything.append(values)
-        rows.append([family, str(len(values)), *(f"{v:.3f}" for v in values[:, :4].mean(axis=0))])
-    means = np.array([values[:, :4].mean(axis=0) for values in everything])
+        rows.append([family, str(len(values)), *(f"{v:.3f}" for v in values.mean(axis=0))])
+    means = np.array([values.mean(axis=0) for values in everything])
     rows.append(["**mean of the families**", "", *(f"{v:.3f}" for v in means.mean(axis=0))])
-    # Outcomes are on very different scales: the ratio to the peer's error on the same set, averaged by logarithms.
-    logs = np.array([np.log(values[:, :4] / values[:, [0]]).mean(axis=0) for values in everything])
+    # Outcomes are on very different scales: ratios on the same set, averaged by logarithms.
+    logs = np.array([np.log(values / values[:, [0]]).mean(axis=0) for values in everything])
     rows.append(["**error over `causal-forest`'s**, geometric mean", "", *(f"{v:.3f}" for v in np.exp(logs.mean(axis=0)))])
     table(f"PEHE on the 30 % of rows held out, {trees} trees", ["data", "sets", *names], rows)
 
@@ -352,6 +353,9 @@ def main() -> None:
     if options.child:
         print(json.dumps((sklearn_child if options.child == "sklearn" else causal_child)(options)))
         return
+    # The peers' own warnings about each other would bury the tables.
+    warnings.simplefilter("ignore", FutureWarning)
+    os.environ["PYTHONWARNINGS"] = "ignore::FutureWarning"
     quick, threads = options.quick, options.threads
     print(f"{threads} threads")
     if options.only in (None, "regression"):
