@@ -145,7 +145,7 @@ fn causalml_modes_have_their_published_effects() {
         } else {
             assert_eq!(s.design().unwrap().outcome(), OutcomeKind::Binary);
             let sigmoid = |z: f64| 1.0 / (1.0 + (-z).exp());
-            let by_z = [sigmoid(6.0) - sigmoid(-6.0), sigmoid(9.0) - sigmoid(-3.0)];
+            let by_z = [sigmoid(0.0) - sigmoid(-12.0), sigmoid(3.0) - sigmoid(-9.0)];
             assert!((mean(&effects) - 0.5 * (by_z[0] + by_z[1])).abs() < 0.01);
             assert!((mean(&s.e) - 0.5).abs() < 0.01);
         }

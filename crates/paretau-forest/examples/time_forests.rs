@@ -25,6 +25,9 @@ fn main() -> Result<()> {
     }
 }
 
+/// Rows of the bulk prediction.
+const BULK: usize = 100_000;
+
 /// Confounded rows with an effect that varies.
 fn rows(n: usize, p: usize) -> (Features, Vec<u8>, Vec<f64>) {
     let mut rng = Seed(1).rng();
@@ -75,8 +78,9 @@ fn causal(x: Features, t: Vec<u8>, y: Vec<f64>, trees: usize, dml: bool) -> Resu
     let start = Watch::start();
     (0..1000).try_for_each(|_| model.effects(&one).map(|_| ()))?;
     println!("one row, 1000 times {}", start.read());
+    let (many, ..) = rows(BULK, design.x().n_cols());
     let start = Watch::start();
-    let effects = model.effects(design.x())?;
+    let effects = model.effects(&many)?;
     println!("bulk prediction of {} rows {}", effects.len(), start.read());
     println!("peak {} MB", peak_mb());
     Ok(())

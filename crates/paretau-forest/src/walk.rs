@@ -18,7 +18,7 @@ use crate::tree::{INDEX, LevelSet, Node};
 pub(crate) const NO_LEAF: u32 = u32::MAX;
 
 /// Most rows of a block; their numbers fit 16 bits.
-const MAX_BLOCK: usize = 2048;
+const MAX_BLOCK: usize = 4096;
 
 /// Fewest rows of a block when there are more.
 const MIN_BLOCK: usize = 128;
@@ -48,9 +48,19 @@ struct Walker {
     /// Codes of the block, column after column.
     codes: Vec<u16>,
     leaves: Vec<u32>,
-    rows: Vec<u16>,
-    spare: Vec<u16>,
-    stack: Vec<(u32, u16, u16)>,
+    /// Rows, before and after they are parted; the children of a node find theirs in the other one.
+    rows: [Vec<u16>; 2],
+    stack: Vec<Pending>,
+}
+
+/// A node and its rows.
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    node: u32,
+    start: u16,
+    end: u16,
+    /// Which of the two lists holds the rows.
+    side: usize,
 }
 
 impl Forest {
@@ -104,13 +114,14 @@ impl Walker {
             self.few(forest, n);
             return;
         }
-        self.spare.resize(n, 0);
+        self.rows[1].resize(n.max(self.rows[1].len()), 0);
         for tree in 0..forest.n_trees() {
-            self.rows.clear();
+            let list = &mut self.rows[0];
+            list.clear();
             match in_bag.map(|bag| bag.of(tree)) {
-                None => self.rows.extend(0..n as u16),
+                None => list.extend(0..n as u16),
                 Some(bits) => {
-                    self.rows.extend((0..n).filter(|&row| !is_set(bits, rows.start + row)).map(|row| row as u16));
+                    list.extend((0..n).filter(|&row| !is_set(bits, rows.start + row)).map(|row| row as u16));
                 }
             }
             self.part(forest, tree, n);
@@ -135,11 +146,17 @@ impl Walker {
         let first_set = forest.first_set[tree];
         let sets = &forest.sets[first_set as usize..];
         let out = &mut self.leaves[tree * n..(tree + 1) * n];
+        let [even, odd] = &mut self.rows;
         self.stack.clear();
-        self.stack.push((forest.roots[tree], 0, self.rows.len() as u16));
-        while let Some((at, start, end)) = self.stack.pop() {
+        self.stack.push(Pending { node: forest.roots[tree], start: 0, end: even.len() as u16, side: 0 });
+        while let Some(Pending { node: at, start, end, side }) = self.stack.pop() {
             let node = forest.nodes[at as usize];
-            let rows = &mut self.rows[usize::from(start)..usize::from(end)];
+            let range = usize::from(start)..usize::from(end);
+            let (rows, other) = if side == 0 {
+                (&even[range.clone()], &mut odd[range])
+            } else {
+                (&odd[range.clone()], &mut even[range])
+            };
             if node.is_leaf() {
                 let leaf = leaf_of(forest, at);
                 rows.iter().for_each(|&row| out[usize::from(row)] = leaf);
@@ -151,37 +168,35 @@ impl Walker {
             } else {
                 let feature = usize::from(node.feature);
                 let column = &self.codes[feature * n..(feature + 1) * n];
-                let middle = start + part_rows(node, rows, &mut self.spare, column, sets) as u16;
-                self.stack.push((node.index() + 1, middle, end));
-                self.stack.push((node.index(), start, middle));
+                let middle = start + part_rows(node, rows, other, column, sets) as u16;
+                self.stack.push(Pending { node: node.index() + 1, start: middle, end, side: 1 - side });
+                self.stack.push(Pending { node: node.index(), start, end: middle, side: 1 - side });
             }
         }
     }
 }
 
-/// Moves the rows that go left to the front; gives back how many there are.
+/// Writes the rows that go left to the front of `to` and the others to its end; gives back how many go left.
 #[inline]
-fn part_rows(node: Node, rows: &mut [u16], spare: &mut [u16], column: &[u16], sets: &[LevelSet]) -> usize {
+fn part_rows(node: Node, rows: &[u16], to: &mut [u16], column: &[u16], sets: &[LevelSet]) -> usize {
     if node.is_set() {
-        return part_by(rows, spare, |row| node.right(column[usize::from(row)], sets) as usize);
+        return part_by(rows, to, |row| node.right(column[usize::from(row)], sets) as usize);
     }
     let (cut, shift) = node.threshold();
-    part_by(rows, spare, |row| usize::from(column[usize::from(row)].wrapping_add(shift) > cut))
+    part_by(rows, to, |row| usize::from(column[usize::from(row)].wrapping_add(shift) > cut))
 }
 
 #[inline(always)]
-fn part_by(rows: &mut [u16], spare: &mut [u16], right_of: impl Fn(u16) -> usize) -> usize {
-    let (mut left, mut right) = (0, 0);
-    let spare = &mut spare[..rows.len()];
-    for k in 0..rows.len() {
-        let row = rows[k];
+fn part_by(rows: &[u16], to: &mut [u16], right_of: impl Fn(u16) -> usize) -> usize {
+    let (mut left, mut right) = (0, rows.len() - 1);
+    for &row in rows {
         let goes_right = right_of(row);
-        rows[left] = row;
-        spare[right] = row;
+        // Both places are free until the last row, when they are the same one.
+        to[left] = row;
+        to[right] = row;
         left += 1 - goes_right;
-        right += goes_right;
+        right = right.wrapping_sub(goes_right);
     }
-    rows[left..].copy_from_slice(&spare[..right]);
     left
 }
 

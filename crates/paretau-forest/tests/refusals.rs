@@ -8,7 +8,7 @@ use paretau_core::{
     Column, Dense, Design, EstimatorEntry, Features, FitContext, Params, RegressionTask, Seed, Target, Toolbox,
 };
 use paretau_forest::{
-    CAUSAL_FOREST, CAUSAL_FOREST_DML, CausalForest, CausalForestConfig, CausalRows, FOREST, ForestConfig,
+    ArmsForest, CAUSAL_FOREST, CAUSAL_FOREST_DML, CausalForest, CausalForestConfig, CausalRows, FOREST, ForestConfig,
     ForestRegressor,
 };
 
@@ -87,6 +87,35 @@ fn few_rows_and_one_class_are_refused() {
     assert!(regressor.fit_forest(&task, &ctx()).unwrap_err().to_string().contains("only one class"));
     let task = RegressionTask { y: &known.y, ..task };
     assert!(regressor.fit_forest(&task, &ctx()).unwrap_err().to_string().contains("0 or 1"));
+}
+
+#[test]
+fn an_empty_arm_and_an_outcome_that_is_no_number_never_reach_a_forest() {
+    let known = confounded(40, 3, 7);
+    for arm in [0, 1] {
+        let error = Design::new(known.x.clone(), vec![arm; 40], known.y.clone()).unwrap_err().to_string();
+        assert!(error.contains(&format!("no row has treatment {}", 1 - arm)), "{error}");
+        assert!(error.contains("check the treatment column"), "{error}");
+    }
+    for value in [f64::NAN, f64::INFINITY] {
+        let mut y = known.y.clone();
+        y[11] = value;
+        let error = Design::new(known.x.clone(), known.t.clone(), y).unwrap_err().to_string();
+        assert!(error.contains("outcome: row 12") && error.contains("remove the row"), "{error}");
+    }
+}
+
+#[test]
+fn the_forest_for_several_arms_refuses_the_same() {
+    let known = confounded(9, 3, 9);
+    let t: Vec<u8> = (0..9).map(|i| (i % 3) as u8).collect();
+    let design = Design::with_arms(known.x.clone(), t, known.y.clone(), 3).unwrap();
+    let forest = ArmsForest::new(CausalForestConfig::default()).unwrap();
+    assert!(forest.fit(&design, &ctx()).unwrap_err().to_string().contains("at least 10 rows, there are 9"));
+    let known = confounded(60, 3, 10);
+    let t: Vec<u8> = (0..60).map(|i| (i % 12) as u8).collect();
+    let many = Design::with_arms(known.x.clone(), t, known.y.clone(), 12).unwrap();
+    assert!(forest.fit(&many, &ctx()).unwrap_err().to_string().contains("combine or leave out arms"));
 }
 
 #[test]

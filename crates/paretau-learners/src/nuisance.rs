@@ -3,6 +3,7 @@
 
 use paretau_core::{Design, Error, Event, FitContext, Fold, OutcomeKind, Regressor, Result, Target};
 
+use crate::calibrate::Calibrator;
 use crate::crossfit::{CrossFit, CrossTask, HeldOut, cross_fit, design_folds};
 use crate::linear::two_arms;
 
@@ -49,6 +50,15 @@ impl NuisanceFit {
         Ok(Self { mu0, mu1, e_model, e })
     }
 
+    /// Calibrates the propensities by isotonic regression; known ones stay as they are.
+    pub fn calibrate(&mut self, design: &Design) -> Result<()> {
+        self.e_model.calibrate(design)?;
+        if design.propensity().is_none() {
+            self.e.clone_from(&self.e_model.fit.held_out);
+        }
+        Ok(())
+    }
+
     /// The mean outcome of each row, treatment not looked at: `mu0 + e (mu1 - mu0)`.
     pub fn mean_outcome(&self) -> Vec<f64> {
         let mu = self.mu0.held_out.iter().zip(&self.mu1.held_out);
@@ -74,8 +84,10 @@ pub struct PropensityChoice {
     pub fit: CrossFit,
     /// Which learner it is.
     pub index: usize,
-    /// Its held-out log-loss.
+    /// Its held-out log-loss, before calibration.
     pub log_loss: f64,
+    /// The map that calibrates it, once asked for; held-out propensities are calibrated already.
+    pub calibration: Option<Calibrator>,
 }
 
 impl PropensityChoice {
@@ -96,10 +108,19 @@ impl PropensityChoice {
             let fit = cross_fit(&task, *learner, parts, held_out, &ctx.with_seed(seed))?;
             let log_loss = log_loss(design, &fit.held_out);
             if best.as_ref().is_none_or(|b| log_loss < b.log_loss) {
-                best = Some(Self { fit, index, log_loss });
+                best = Some(Self { fit, index, log_loss, calibration: None });
             }
         }
         best.ok_or_else(|| Error::Numeric { what: "fitting the propensity", message: "no learner was named".into() })
+    }
+
+    /// Calibrates by isotonic regression of the treatment on the held-out propensities.
+    pub(crate) fn calibrate(&mut self, design: &Design) -> Result<()> {
+        let t: Vec<f64> = design.t().iter().map(|&a| f64::from(a)).collect();
+        let map = Calibrator::fit(&self.fit.held_out, &t, design.weight())?;
+        self.fit.held_out.iter_mut().for_each(|p| *p = map.apply(*p));
+        self.calibration = Some(map);
+        Ok(())
     }
 }
 

@@ -1,7 +1,8 @@
 //! The five synthetic modes that CausalML offers, from their published formulas.
 //!
-//! Modes 1 to 4 are setups A to D of Nie and Wager (2021). Mode 5 is the hidden confounder of Louizos et al. (2017):
-//! z ~ Ber(1/2), x ~ N(z, (5z + 3(1-z))²), t ~ Ber(0.75z + 0.25(1-z)), y ~ Ber(sigmoid(3(z + 2(2t-1)))).
+//! Modes 1 to 4 are setups A to D of Nie and Wager (2021). Mode 5 is the hidden confounder after Louizos et al. (2017):
+//! z ~ Ber(1/2), x ~ N(z, (5z + 3(1-z))²), t ~ Ber(0.75z + 0.25(1-z)), y ~ Ber(sigmoid(3(z + 2(2t-2)))). The paper has
+//! 2t-1 where CausalML has 2t-2; this follows CausalML, whose mode it is.
 //! Its truth is given z, which no estimator sees: the effect cannot be recovered exactly from x.
 
 use paretau_core::{ParamKind, ParamSpec, Result, Seed};
@@ -68,7 +69,7 @@ pub fn causalml(config: &CausalmlConfig, seed: Seed) -> Result<Simulated> {
                 let z = f64::from(u8::from(rng.bernoulli(0.5)));
                 let sd = 5.0 * z + 3.0 * (1.0 - z);
                 x.iter_mut().for_each(|v| *v = z + sd * rng.normal());
-                let mu = |t: f64| sigmoid(3.0 * (z + 2.0 * (2.0 * t - 1.0)));
+                let mu = |t: f64| sigmoid(3.0 * (z + 2.0 * (2.0 * t - 2.0)));
                 rows.push_binary(&x, (mu(0.0), mu(1.0), 0.75 * z + 0.25 * (1.0 - z)), &mut rng);
             }
             return rows.finish(d);

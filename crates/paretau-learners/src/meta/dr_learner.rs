@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::model::{MetaModel, Parts, Recipe, around_mean, load, mixed};
 use super::setup::{
-    BASE, BASE_PARAMS, CROSS_FIT, EFFECT_BASE, EFFECT_PARAMS, FOLDS, HANDLES, PROPENSITY_BASE, PROPENSITY_PARAMS, Tool,
-    learners, stage,
+    BASE, BASE_PARAMS, CALIBRATE, CROSS_FIT, EFFECT_BASE, EFFECT_PARAMS, FOLDS, HANDLES, PROPENSITY_BASE,
+    PROPENSITY_PARAMS, Tool, enough_of_each_arm, fit_for, learners, no_empty_column, stage,
 };
 use crate::crossfit::{CrossTask, HeldOut, fit_all};
 use crate::linear::two_arms;
@@ -39,6 +39,8 @@ pub struct DrConfig {
     pub propensity_base: Option<String>,
     /// Its parameters.
     pub propensity_params: String,
+    /// Whether the propensity is calibrated.
+    pub calibrate: bool,
     /// Where held-out nuisances come from.
     pub cross_fit: HeldOut,
     /// Folds of cross-fitting.
@@ -56,6 +58,7 @@ const PARAMS: &[ParamSpec] = &[
     EFFECT_PARAMS,
     PROPENSITY_BASE,
     PROPENSITY_PARAMS,
+    CALIBRATE,
     CROSS_FIT,
     FOLDS,
     ParamSpec {
@@ -90,6 +93,7 @@ pub const DR_LEARNER: ConfigEntry<DrConfig> = ConfigEntry {
         effect_params: None,
         propensity_base: None,
         propensity_params: String::new(),
+        calibrate: false,
         cross_fit: HeldOut::Oob,
         folds: 5,
         overlap: Overlap::Pareto,
@@ -122,14 +126,20 @@ struct DrLearner {
 impl Estimator for DrLearner {
     fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>> {
         two_arms(design, NAME)?;
-        let candidates = learners(&self.propensity);
+        no_empty_column(design)?;
+        enough_of_each_arm(design)?;
+        let candidates = fit_for(&self.propensity, design);
+        let propensity = learners(&candidates);
         let plan = NuisancePlan {
             outcome: self.outcome.learner.as_ref(),
-            propensity: &candidates,
+            propensity: &propensity,
             held_out: self.config.cross_fit,
             folds: self.config.folds,
         };
-        let nuisance = NuisanceFit::fit(design, &plan, ctx)?;
+        let mut nuisance = NuisanceFit::fit(design, &plan, ctx)?;
+        if self.config.calibrate {
+            nuisance.calibrate(design)?;
+        }
         let inverse = inverse_weights(&nuisance.e, design.t(), self.config.overlap, self.config.clip)?;
         let scores = nuisance.scores(design, &inverse.w);
         let kept: Vec<bool> = inverse.w.iter().map(|w| *w > 0.0).collect();
@@ -144,7 +154,8 @@ impl Estimator for DrLearner {
         let mut parts = Parts::default();
         parts.add("mu0", &self.outcome.base, nuisance.mu0.model);
         parts.add("mu1", &self.outcome.base, nuisance.mu1.model);
-        parts.add("e", &self.propensity[nuisance.e_model.index].base, nuisance.e_model.fit.model);
+        let e_model = nuisance.e_model;
+        parts.add_calibrated("e", &candidates[e_model.index].base, e_model.fit.model, e_model.calibration);
         parts.add("tau", &self.effect.base, tau.model);
         Ok(Box::new(MetaModel { recipe: Recipe::Dr, parts, n_features: design.x().n_cols(), diagnostics, held_out }))
     }

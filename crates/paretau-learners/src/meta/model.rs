@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use paretau_core::{Diagnostics, Effects, Error, Features, FittedModel, FittedRegressor, Result, State, Toolbox};
 use serde::{Deserialize, Serialize};
 
+use crate::calibrate::Calibrator;
+
 use super::{dr_learner, r_learner, s_learner, t_learner, x_learner};
 
 /// Which recipe combines the parts.
@@ -36,6 +38,8 @@ impl Recipe {
 pub(super) struct Part {
     pub(super) base: String,
     pub(super) model: Box<dyn FittedRegressor>,
+    /// Applied to its predictions.
+    calibration: Option<Calibrator>,
 }
 
 /// The fitted parts by name.
@@ -44,7 +48,18 @@ pub(super) struct Parts(BTreeMap<&'static str, Part>);
 
 impl Parts {
     pub(super) fn add(&mut self, name: &'static str, base: &str, model: Box<dyn FittedRegressor>) {
-        self.0.insert(name, Part { base: base.to_owned(), model });
+        self.add_calibrated(name, base, model, None);
+    }
+
+    /// A part whose predictions are calibrated.
+    pub(super) fn add_calibrated(
+        &mut self,
+        name: &'static str,
+        base: &str,
+        model: Box<dyn FittedRegressor>,
+        calibration: Option<Calibrator>,
+    ) {
+        self.0.insert(name, Part { base: base.to_owned(), model, calibration });
     }
 
     /// Predictions of one part.
@@ -53,7 +68,13 @@ impl Parts {
             return Ok(Vec::new());
         }
         match self.0.get(name) {
-            Some(part) => part.model.predict(x),
+            Some(part) => {
+                let mut out = part.model.predict(x)?;
+                if let Some(map) = &part.calibration {
+                    out.iter_mut().for_each(|p| *p = map.apply(*p));
+                }
+                Ok(out)
+            }
             None => Err(Error::bad_model(format!("part `{name}` is missing"))),
         }
     }
@@ -75,6 +96,14 @@ struct Saved {
     n_features: usize,
     diagnostics: Diagnostics,
     bases: BTreeMap<String, String>,
+    /// Knots of the calibrations, by part.
+    #[serde(default)]
+    knots: BTreeMap<String, usize>,
+}
+
+/// Name of a part's calibration in the state.
+fn calibration_of(part: &str) -> String {
+    format!("{part}-calibration")
 }
 
 impl FittedModel for MetaModel {
@@ -106,13 +135,19 @@ impl FittedModel for MetaModel {
 
     fn state(&self) -> Result<State> {
         let bases = self.parts.0.iter().map(|(name, part)| ((*name).to_owned(), part.base.clone())).collect();
+        let length = |part: &Part| part.calibration.as_ref().map(Calibrator::len);
+        let knots = self.parts.0.iter().filter_map(|(name, part)| Some(((*name).to_owned(), length(part)?))).collect();
         let mut state = State::new(&Saved {
             recipe: self.recipe,
             n_features: self.n_features,
             diagnostics: self.diagnostics.clone(),
             bases,
+            knots,
         })?;
         for (name, part) in &self.parts.0 {
+            if let Some(map) = &part.calibration {
+                map.put(&mut state, &calibration_of(name));
+            }
             state.nest(name, part.model.state()?);
         }
         Ok(state)
@@ -130,7 +165,9 @@ pub(super) fn load(state: &State, tools: &Toolbox) -> Result<Box<dyn FittedModel
     for &name in saved.recipe.parts() {
         let base = saved.bases.get(name).ok_or_else(|| Error::bad_model(format!("part `{name}` is missing")))?;
         let model = tools.base(base)?.load(&state.nested(name)?)?;
-        parts.add(name, base, model);
+        let knots = saved.knots.get(name).copied();
+        let calibration = knots.map(|n| Calibrator::get(state, &calibration_of(name), n)).transpose()?;
+        parts.add_calibrated(name, base, model, calibration);
     }
     Ok(Box::new(MetaModel {
         recipe: saved.recipe,

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::model::{MetaModel, Parts, Recipe, around_mean, load};
 use super::setup::{
-    BASE, BASE_PARAMS, CROSS_FIT, EFFECT_BASE, EFFECT_PARAMS, FOLDS, HANDLES, PROPENSITY_BASE, PROPENSITY_PARAMS, Tool,
-    learners, outcome_target, stage, treatment,
+    BASE, BASE_PARAMS, CALIBRATE, CROSS_FIT, EFFECT_BASE, EFFECT_PARAMS, FOLDS, HANDLES, PROPENSITY_BASE,
+    PROPENSITY_PARAMS, Tool, enough_of_each_arm, fit_for, learners, no_empty_column, outcome_target, stage, treatment,
 };
 use crate::crossfit::{CrossTask, HeldOut, cross_fit, design_folds, fit_all};
 use crate::linear::two_arms;
@@ -41,6 +41,8 @@ pub struct RConfig {
     pub propensity_base: Option<String>,
     /// Its parameters.
     pub propensity_params: String,
+    /// Whether the propensity is calibrated.
+    pub calibrate: bool,
     /// Where held-out nuisances come from.
     pub cross_fit: HeldOut,
     /// Folds of cross-fitting.
@@ -56,6 +58,7 @@ const PARAMS: &[ParamSpec] = &[
     EFFECT_PARAMS,
     PROPENSITY_BASE,
     PROPENSITY_PARAMS,
+    CALIBRATE,
     CROSS_FIT,
     FOLDS,
     ParamSpec {
@@ -85,6 +88,7 @@ pub const R_LEARNER: ConfigEntry<RConfig> = ConfigEntry {
         effect_params: None,
         propensity_base: None,
         propensity_params: String::new(),
+        calibrate: false,
         cross_fit: HeldOut::Oob,
         folds: 5,
         trim: 0.1,
@@ -101,6 +105,7 @@ fn build(config: &RConfig, tools: &Toolbox) -> Result<Box<dyn Estimator>> {
         outcome: Tool::new(NAME, base.0, base.1, tools)?,
         effect: Tool::noisy_effect(NAME, base, effect, tools)?,
         propensity: Tool::propensity(NAME, base, propensity, tools)?,
+        calibrate: config.calibrate,
         cross_fit: config.cross_fit,
         folds: config.folds,
         trim: config.trim,
@@ -112,6 +117,7 @@ struct RLearner {
     outcome: Tool,
     effect: Tool,
     propensity: Vec<Tool>,
+    calibrate: bool,
     cross_fit: HeldOut,
     folds: usize,
     trim: f64,
@@ -120,11 +126,17 @@ struct RLearner {
 impl Estimator for RLearner {
     fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>> {
         two_arms(design, NAME)?;
+        no_empty_column(design)?;
+        enough_of_each_arm(design)?;
+        let candidates = fit_for(&self.propensity, design);
         let folds = design_folds(design, self.folds, ctx.seed)?;
         let (n, t) = (design.n_rows(), treatment(design));
         let task = CrossTask::of(design, design.y(), outcome_target(design));
         let m = cross_fit(&task, self.outcome.learner.as_ref(), &folds, self.cross_fit, &stage(ctx, "mean outcomes")?)?;
-        let e = PropensityChoice::fit(design, &learners(&self.propensity), &folds, self.cross_fit, ctx)?;
+        let mut e = PropensityChoice::fit(design, &learners(&candidates), &folds, self.cross_fit, ctx)?;
+        if self.calibrate {
+            e.calibrate(design)?;
+        }
         let e_hat = design.propensity().unwrap_or(&e.fit.held_out);
         let mut diagnostics = Diagnostics::default();
         let kept = self.informative(design, e_hat, &mut diagnostics);
@@ -147,7 +159,7 @@ impl Estimator for RLearner {
         diagnostics.note("treatment_residual_variance", loss(&squares(&t, e_hat)));
         let mut parts = Parts::default();
         parts.add("m", &self.outcome.base, m.model);
-        parts.add("e", &self.propensity[e.index].base, e.fit.model);
+        parts.add_calibrated("e", &candidates[e.index].base, e.fit.model, e.calibration);
         parts.add("tau", &self.effect.base, tau.model);
         Ok(Box::new(MetaModel { recipe: Recipe::R, parts, n_features: design.x().n_cols(), diagnostics, held_out }))
     }

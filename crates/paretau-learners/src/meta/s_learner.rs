@@ -7,7 +7,7 @@ use paretau_core::{
 use serde::{Deserialize, Serialize};
 
 use super::model::{MetaModel, Parts, Recipe, load};
-use super::setup::{BASE, BASE_PARAMS, HANDLES, Tool, outcome_target, stage, treatment};
+use super::setup::{BASE, BASE_PARAMS, HANDLES, Tool, no_empty_column, outcome_target, stage, treatment};
 use crate::crossfit::{CrossTask, fit_all};
 use crate::linear::two_arms;
 
@@ -51,6 +51,7 @@ struct SLearner {
 impl Estimator for SLearner {
     fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>> {
         two_arms(design, NAME)?;
+        no_empty_column(design)?;
         let x = with_column(design.x(), &treatment(design))?;
         let mut columns = design.columns().to_vec();
         // A name of its own, whatever the data call their columns.

@@ -1,6 +1,6 @@
 //! What meta-learners share before fitting: naming base learners, their parameters, and small helpers.
 
-use paretau_core::{Design, Error, Handles, ParamKind, ParamSpec, Params, Regressor, Result, Toolbox};
+use paretau_core::{Design, Error, Features, Handles, ParamKind, ParamSpec, Params, Regressor, Result, Toolbox};
 
 pub(super) use crate::nuisance::{outcome_target, stage};
 
@@ -8,6 +8,8 @@ pub(super) use crate::nuisance::{outcome_target, stage};
 #[derive(Debug)]
 pub(super) struct Tool {
     pub(super) base: String,
+    /// Whether it takes missing values.
+    missing: bool,
     pub(super) learner: Box<dyn Regressor>,
 }
 
@@ -16,7 +18,7 @@ impl Tool {
     pub(super) fn new(owner: &str, base: &str, params: &str, tools: &Toolbox) -> Result<Self> {
         let entry = tools.base(base)?;
         let learner = entry.build(&parse(owner, params)?)?;
-        Ok(Self { base: base.to_owned(), learner })
+        Ok(Self { base: base.to_owned(), missing: entry.handles().missing, learner })
     }
 
     /// The effect stage's learner: `base` unless another is named, with the parameters given, or those of `base` when it
@@ -48,7 +50,8 @@ impl Tool {
                     params = params.with(param, value);
                 }
             }
-            return Ok(Self { base: name.to_owned(), learner: entry.build(&params)? });
+            let missing = entry.handles().missing;
+            return Ok(Self { base: name.to_owned(), missing, learner: entry.build(&params)? });
         };
         Self::new(owner, name, own, tools)
     }
@@ -136,9 +139,50 @@ pub(super) const FOLDS: ParamSpec = ParamSpec {
     help: "folds of cross-fitting; fewer are used when an arm is small",
 };
 
+pub(super) const CALIBRATE: ParamSpec = ParamSpec {
+    name: "calibrate",
+    kind: ParamKind::Bool,
+    help: "calibrate the propensity by isotonic regression on held-out predictions",
+};
+
+/// The tools that take the design's features, missing values and all; every tool when none does, so that the first
+/// says in its own words what is wrong.
+pub(super) fn fit_for<'a>(tools: &'a [Tool], design: &Design) -> Vec<&'a Tool> {
+    let able: Vec<&Tool> = tools.iter().filter(|tool| tool.missing || !design.x().has_missing()).collect();
+    if able.is_empty() { tools.iter().collect() } else { able }
+}
+
 /// The learners of some tools.
-pub(super) fn learners(tools: &[Tool]) -> Vec<&dyn Regressor> {
+pub(super) fn learners<'a>(tools: &[&'a Tool]) -> Vec<&'a dyn Regressor> {
     tools.iter().map(|tool| tool.learner.as_ref()).collect()
+}
+
+/// Refuses a feature column without a single value, which is a slip in the data rather than something to learn from.
+pub(super) fn no_empty_column(design: &Design) -> Result<()> {
+    let Features::Dense(m) = design.x() else { return Ok(()) };
+    let gone = |j: &usize| (0..m.n_rows()).all(|i| m.get(i, *j).is_nan());
+    match (0..m.n_cols()).filter(|&j| m.get(0, j).is_nan()).find(gone) {
+        None => Ok(()),
+        Some(j) => Err(Error::unfit(format!(
+            "feature column `{}` has no value in any row; leave the column out or fill it",
+            design.columns().get(j).map_or("?", |c| c.name.as_str())
+        ))),
+    }
+}
+
+/// Refuses an arm of a single row (or none with weight), from which no outcome can be learned.
+pub(super) fn enough_of_each_arm(design: &Design) -> Result<()> {
+    for arm in [0, 1] {
+        let weighs = |i: &usize| design.weight().is_none_or(|w| w[*i] > 0.0);
+        let n = design.rows_of_arm(arm).iter().filter(|i| weighs(i)).count();
+        if n < 2 {
+            return Err(Error::unfit(format!(
+                "treatment: {n} row{} of arm {arm}, but at least two rows of each arm are needed; give more rows of it",
+                if n == 1 { "" } else { "s" }
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Rows of one arm, marked.

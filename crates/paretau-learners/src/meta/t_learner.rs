@@ -7,7 +7,9 @@ use paretau_core::{
 use serde::{Deserialize, Serialize};
 
 use super::model::{MetaModel, Parts, Recipe, load};
-use super::setup::{BASE, BASE_PARAMS, HANDLES, Tool, arm_mask, outcome_target, stage};
+use super::setup::{
+    BASE, BASE_PARAMS, HANDLES, Tool, arm_mask, enough_of_each_arm, no_empty_column, outcome_target, stage,
+};
 use crate::crossfit::{CrossTask, fit_all};
 use crate::linear::two_arms;
 
@@ -51,6 +53,8 @@ struct TLearner {
 impl Estimator for TLearner {
     fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>> {
         two_arms(design, NAME)?;
+        no_empty_column(design)?;
+        enough_of_each_arm(design)?;
         let mut parts = Parts::default();
         let mut held_out = Vec::new();
         for (arm, name, label) in [(0, "mu0", "control outcomes"), (1, "mu1", "treated outcomes")] {

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::model::{MetaModel, Parts, Recipe, around_mean, load, mixed};
 use super::setup::{
-    BASE, BASE_PARAMS, EFFECT_BASE, EFFECT_PARAMS, HANDLES, PROPENSITY_BASE, PROPENSITY_PARAMS, Tool, arm_mask,
-    learners, outcome_target, stage,
+    BASE, BASE_PARAMS, CALIBRATE, EFFECT_BASE, EFFECT_PARAMS, HANDLES, PROPENSITY_BASE, PROPENSITY_PARAMS, Tool,
+    arm_mask, enough_of_each_arm, fit_for, learners, no_empty_column, outcome_target, stage,
 };
 use crate::crossfit::{CrossTask, HeldOut, design_folds, fit_all};
 use crate::linear::two_arms;
@@ -40,9 +40,12 @@ pub struct XConfig {
     pub propensity_base: Option<String>,
     /// Its parameters.
     pub propensity_params: String,
+    /// Whether the propensity is calibrated.
+    pub calibrate: bool,
 }
 
-const PARAMS: &[ParamSpec] = &[BASE, BASE_PARAMS, EFFECT_BASE, EFFECT_PARAMS, PROPENSITY_BASE, PROPENSITY_PARAMS];
+const PARAMS: &[ParamSpec] =
+    &[BASE, BASE_PARAMS, CALIBRATE, EFFECT_BASE, EFFECT_PARAMS, PROPENSITY_BASE, PROPENSITY_PARAMS, CALIBRATE];
 
 /// `x-learner`.
 pub const X_LEARNER: ConfigEntry<XConfig> = ConfigEntry {
@@ -63,6 +66,7 @@ pub const X_LEARNER: ConfigEntry<XConfig> = ConfigEntry {
         effect_params: None,
         propensity_base: None,
         propensity_params: String::new(),
+        calibrate: false,
     },
     build: |config, tools| build(&config, tools),
     load,
@@ -76,6 +80,7 @@ fn build(config: &XConfig, tools: &Toolbox) -> Result<Box<dyn Estimator>> {
         outcome: Tool::new(NAME, base.0, base.1, tools)?,
         effect: Tool::effect(NAME, base, effect, tools)?,
         propensity: Tool::propensity(NAME, base, propensity, tools)?,
+        calibrate: config.calibrate,
     }))
 }
 
@@ -84,11 +89,15 @@ struct XLearner {
     outcome: Tool,
     effect: Tool,
     propensity: Vec<Tool>,
+    calibrate: bool,
 }
 
 impl Estimator for XLearner {
     fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>> {
         two_arms(design, NAME)?;
+        no_empty_column(design)?;
+        enough_of_each_arm(design)?;
+        let candidates = fit_for(&self.propensity, design);
         let masks = [arm_mask(design, 0), arm_mask(design, 1)];
         let mut parts = Parts::default();
         let mut outcomes = Vec::new();
@@ -114,9 +123,12 @@ impl Estimator for XLearner {
             effects.extend(fitted.held_out);
         }
         let folds = design_folds(design, PROPENSITY_FOLDS, ctx.seed)?;
-        let chosen = PropensityChoice::fit(design, &learners(&self.propensity), &folds, HeldOut::Oob, ctx)?;
+        let mut chosen = PropensityChoice::fit(design, &learners(&candidates), &folds, HeldOut::Oob, ctx)?;
+        if self.calibrate {
+            chosen.calibrate(design)?;
+        }
         let e = design.propensity().unwrap_or(&chosen.fit.held_out).to_vec();
-        parts.add("e", &self.propensity[chosen.index].base, chosen.fit.model);
+        parts.add_calibrated("e", &candidates[chosen.index].base, chosen.fit.model, chosen.calibration);
         let held_out = <[Vec<f64>; 2]>::try_from(effects).ok().map(|[tau0, tau1]| {
             let tau = mix(&tau0, &tau1, &e);
             around_mean(&mixed(&outcomes[0], &outcomes[1], &e), e, tau)
