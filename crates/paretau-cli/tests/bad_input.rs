@@ -20,9 +20,8 @@ fn fixtures() -> &'static BTreeMap<String, Vec<u8>> {
             ok(at, &["simulate", "synthetic", "--n", "300", "--d", "6", "--out", name]);
         }
         ok(at, &["fit", "people.csv", "--treatment", "t", "--outcome", "y", "-e", "lr-2", "--out", "model.paretau"]);
-        let read = |entry: std::fs::DirEntry| {
-            (entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap())
-        };
+        let read =
+            |entry: std::fs::DirEntry| (entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap());
         std::fs::read_dir(at).unwrap().map(|entry| read(entry.unwrap())).collect()
     })
 }
@@ -169,7 +168,14 @@ fn text_files_that_cannot_be_read() {
         fitted("spreadsheet", "bad.csv", b"PK\x03\x04aaaaaaa", &["spreadsheet", "CSV"]),
         fitted("Parquet named CSV", "bad.csv", &fixtures()["people.parquet"], &["Parquet file", "name it .parquet"]),
         fitted("unknown ending", "bad.xyz", GOOD, &["bad.xyz", "ending", ".csv"]),
-        run("empty standard input", "", "", "fit - --treatment t --outcome y --out m.paretau", 3, &["<stdin>", "empty"]),
+        run(
+            "empty standard input",
+            "",
+            "",
+            "fit - --treatment t --outcome y --out m.paretau",
+            3,
+            &["<stdin>", "empty"],
+        ),
     ]);
 }
 
@@ -291,24 +297,57 @@ fn columns_that_do_not_fit_their_roles() {
             3,
             &["column `y`"],
         ),
-        run("diagnosis of one arm", "bad.csv", "t,y,x\n1,1,1\n1,2,2\n", "diagnose bad.csv --treatment t --outcome y", 3, &[
-            "`1` in every row",
-        ]),
+        run(
+            "diagnosis of one arm",
+            "bad.csv",
+            "t,y,x\n1,1,1\n1,2,2\n",
+            "diagnose bad.csv --treatment t --outcome y",
+            3,
+            &["`1` in every row"],
+        ),
     ]);
 }
 
 #[test]
 fn outputs_that_cannot_be_written() {
     check_all(&[
-        fit_with("into a missing folder", "", "", "--out no/such/m.paretau", 3, &["no/such/m.paretau", "make the folder"]),
+        fit_with(
+            "into a missing folder",
+            "",
+            "",
+            "--out no/such/m.paretau",
+            3,
+            &["no/such/m.paretau", "make the folder"],
+        ),
         fit_with("onto a folder", "sub/", "", "", 3, &[])
             .with_args("fit people.csv --treatment t --outcome y --out sub", &["sub", "is a folder"]),
         fit_with("over the data", "", "", "--out people.csv", 2, &["--out", "people.csv", "another file"]),
         run("over the data", "", "", "effect model.paretau people.csv --out people.csv", 2, &["--out", "another file"]),
-        run("over the data by another path", "", "", "effect model.paretau people.csv --out ./people.csv", 2, &["--out"]),
+        run(
+            "over the data by another path",
+            "",
+            "",
+            "effect model.paretau people.csv --out ./people.csv",
+            2,
+            &["--out"],
+        ),
         run("over the model", "", "", "effect model.paretau people.csv --out model.paretau", 2, &["--out"]),
-        run("effects into a missing folder", "", "", "effect model.paretau people.csv --out no/e.csv", 3, &["no/e.csv"]),
-        run("effects of unknown ending", "", "", "effect model.paretau people.csv --out e.xlsx", 3, &["e.xlsx", ".csv"]),
+        run(
+            "effects into a missing folder",
+            "",
+            "",
+            "effect model.paretau people.csv --out no/e.csv",
+            3,
+            &["no/e.csv"],
+        ),
+        run(
+            "effects of unknown ending",
+            "",
+            "",
+            "effect model.paretau people.csv --out e.xlsx",
+            3,
+            &["e.xlsx", ".csv"],
+        ),
         run("effects of unwritable kind", "", "", "effect model.paretau people.csv --out e.npz", 3, &["e.npz", ".csv"]),
         run("simulated into a missing folder", "", "", "simulate synthetic --out no/d.csv", 3, &["no/d.csv", "folder"]),
         run("demo onto a file", "", "", "demo --out people.csv", 3, &["people.csv"]),
@@ -326,12 +365,21 @@ fn a_full_disk() {
         ),
         run("effects", "full.csv->/dev/full", "", "effect model.paretau people.csv --out full.csv", 3, room),
         run("effects zipped", "f.csv.gz->/dev/full", "", "effect model.paretau people.csv --out f.csv.gz", 3, room),
-        run("Parquet", "full.parquet->/dev/full", "", "effect model.paretau people.csv --out full.parquet", 3, &["space"]),
+        run(
+            "Parquet",
+            "full.parquet->/dev/full",
+            "",
+            "effect model.paretau people.csv --out full.parquet",
+            3,
+            &["space"],
+        ),
         run("Arrow", "full.arrow->/dev/full", "", "simulate synthetic --out full.arrow", 3, &["space"]),
     ]);
     // Standard output itself is full.
     let folder = folder_with("", b"");
-    for args in ["list estimators", "describe lr-2 --json", "effect model.paretau people.csv", "man", "completions bash"] {
+    for args in
+        ["list estimators", "describe lr-2 --json", "effect model.paretau people.csv", "man", "completions bash"]
+    {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let out = command(folder.path()).args(args.split(' ')).stdout(full).output().unwrap();
         let text = String::from_utf8(out.stderr).unwrap();
@@ -378,18 +426,41 @@ fn models_that_cannot_be_used() {
         run("renamed column", "new.csv", renamed, "effect model.paretau new.csv", 3, &["`x3`", "nearest", "`x_3`"]),
         run("dropped column", "new.csv", dropped, "effect model.paretau new.csv", 3, &["new.csv", "`x6`"]),
         run("stray delimiter", "new.csv", worded, "effect model.paretau new.csv", 3, &["new.csv", "cells"]),
-        run("number became text", "new.csv", tall, "effect model.paretau new.csv", 3, &[
-            "column `x6`",
-            "row 3",
-            "line 4",
-            "`tall`",
-        ]),
-        run("number became date", "new.csv", dated, "effect model.paretau new.csv", 3, &["column `x6`", "row 3", "2020-01-31"]),
+        run(
+            "number became text",
+            "new.csv",
+            tall,
+            "effect model.paretau new.csv",
+            3,
+            &["column `x6`", "row 3", "line 4", "`tall`"],
+        ),
+        run(
+            "number became date",
+            "new.csv",
+            dated,
+            "effect model.paretau new.csv",
+            3,
+            &["column `x6`", "row 3", "2020-01-31"],
+        ),
         run("infinite", "new.csv", infinite, "effect model.paretau new.csv", 3, &["column `x6`", "row 3", "`-inf`"]),
         run("no rows", "new.csv", text.lines().next().unwrap(), "effect model.paretau new.csv", 3, &["no rows"]),
         run("no id", "", "", "effect model.paretau people.csv --id who", 3, &["`who`"]),
-        run("no intervals", "", "", "effect model.paretau people.csv --interval 0.9", 2, &["intervals", "causal-forest"]),
-        run("interval of 95", "", "", "effect model.paretau people.csv --interval 95", 2, &["--interval", "between 0 and 1"]),
+        run(
+            "no intervals",
+            "",
+            "",
+            "effect model.paretau people.csv --interval 0.9",
+            2,
+            &["intervals", "causal-forest"],
+        ),
+        run(
+            "interval of 95",
+            "",
+            "",
+            "effect model.paretau people.csv --interval 95",
+            2,
+            &["--interval", "between 0 and 1"],
+        ),
     ]);
 }
 
@@ -405,7 +476,11 @@ fn wrong_usage() {
         fit_with("share of 2", "", "", "--valid 2", 2, &["--valid", "below 0.9"]),
         fit_with("share in words", "", "", "--valid half", 2, &["'half'", "--valid"]),
         fit_with("no such configuration", "", "", "--config nowhere.toml", 3, &["nowhere.toml", "check the path"]),
-        fit_with("bad configuration", "", "", "", 3, &[]).with_config("penalty = = 1\n", 3, &["c.toml", "line 1", "TOML"]),
+        fit_with("bad configuration", "", "", "", 3, &[]).with_config(
+            "penalty = = 1\n",
+            3,
+            &["c.toml", "line 1", "TOML"],
+        ),
         fit_with("unknown key", "", "", "", 2, &[]).with_config("penaltyy = 1\n", 2, &["did you mean `penalty`?"]),
         fit_with("value out of range", "", "", "", 2, &[]).with_config("penalty = -1\n", 2, &["at least 0"]),
         run("no arguments", "", "", "fit", 2, &["required", "<DATA>", "Usage", "--help"]),
@@ -417,7 +492,14 @@ fn wrong_usage() {
         run("near description", "", "", "describe caussal-forest", 2, &["did you mean `causal-forest`?"]),
         run("near process", "", "", "simulate sinthetic --out d.csv", 2, &["did you mean `synthetic`?"]),
         run("no rows to make", "", "", "simulate synthetic --n 0 --out d.csv", 2, &["`n`", "`0`"]),
-        run("near parameter of a process", "", "", "simulate synthetic --set nn=5 --out d.csv", 2, &["`nn`", "did you mean"]),
+        run(
+            "near parameter of a process",
+            "",
+            "",
+            "simulate synthetic --set nn=5 --out d.csv",
+            2,
+            &["`nn`", "did you mean"],
+        ),
         run("unknown shell", "", "", "completions tcsh", 2, &["'tcsh'", "bash"]),
         run("near plan", "", "", "run frist-look --out r", 2, &["did you mean `first-look`?"]),
         run("no such plan", "", "", "run nowhere.toml --out r", 3, &["nowhere.toml", "check the path"]),
@@ -461,14 +543,20 @@ fn odd_but_good_inputs_work() {
         ("a nameless column", "d.csv", with_column("", &|i| (i * 13 % 11).to_string()), &["has no name"]),
         ("a constant column", "d.csv", with_column("k", &|_| "5".into()), &["the same in every", "k"]),
         ("an empty column", "d.csv", with_column("k", &|_| String::new()), &["the same in every", "k"]),
-        ("a copy", "d.csv", with_column("k", &|i| text.lines().nth(i).unwrap().rsplit(',').next().unwrap().into()), &[
-            "a copy of an earlier column: k",
-        ]),
+        (
+            "a copy",
+            "d.csv",
+            with_column("k", &|i| text.lines().nth(i).unwrap().rsplit(',').next().unwrap().into()),
+            &["a copy of an earlier column: k"],
+        ),
         ("gaps", "d.csv", with_column("k", &|i| ["", "NA", "nan", "1", "2"][i % 5].into()), &[]),
         ("free text", "d.csv", with_column("k", &|i| format!("remark {i}")), &["`k`", "identifier or free text"]),
-        ("rare levels", "d.csv", with_column("k", &|i| if i < 4 { format!("r{i}") } else { ["a", "b"][i % 2].into() }), &[
-            "`k`", "3 rare levels are pooled",
-        ]),
+        (
+            "rare levels",
+            "d.csv",
+            with_column("k", &|i| if i < 4 { format!("r{i}") } else { ["a", "b"][i % 2].into() }),
+            &["`k`", "3 rare levels are pooled"],
+        ),
         ("dates", "d.csv", with_column("k", &|i| format!("2024-{:02}-{:02}", i % 12 + 1, i % 28 + 1)), &[]),
         ("missing outcomes", "d.csv", body(&|t| drop_cell(t, 1)), &["1 of 300 rows have no outcome"]),
         ("missing treatments", "d.csv", body(&|t| drop_cell(t, 0)), &["1 of 300 rows have no treatment"]),

@@ -38,7 +38,7 @@ fn check_interrupted(mut child: Child) {
     let status = loop {
         match child.try_wait().unwrap() {
             Some(status) => break status,
-            None if start.elapsed() > Duration::from_secs(60) => {
+            None if start.elapsed() > Duration::from_mins(1) => {
                 child.kill().unwrap();
                 unreachable!("Ctrl-C was not heard within a minute");
             }
@@ -104,7 +104,18 @@ fn a_long_fit_stops() {
     let at = folder.path();
     ok(at, &["simulate", "synthetic", "--n", "20000", "--d", "18", "--out", "many.csv"]);
     let before = names(at);
-    let long = ["fit", "many.csv", "--treatment", "t", "--outcome", "y", "-e", "causal-forest", "--set", "n_estimators=100000"];
+    let long = [
+        "fit",
+        "many.csv",
+        "--treatment",
+        "t",
+        "--outcome",
+        "y",
+        "-e",
+        "causal-forest",
+        "--set",
+        "n_estimators=100000",
+    ];
     let child = command(at)
         .args(long)
         .args(["--out", "long.paretau", "--quiet"])

@@ -139,7 +139,9 @@ fn twins_needs_its_known_propensity() {
     let blind = json(at, &[&["fit", path], &columns[..], &["--out", "blind.paretau"]].concat());
     assert!(average(&blind, "ate")[2] < truth, "the features alone do not undo the selection");
     let notes = blind["notes"].to_string();
-    for word in ["look like the truth: y_cf, Propensity", "only number the rows: column1", "`gestatcat1` names 3 columns"] {
+    for word in
+        ["look like the truth: y_cf, Propensity", "only number the rows: column1", "`gestatcat1` names 3 columns"]
+    {
         assert!(notes.contains(word), "{notes}");
     }
     ok(at, &["effect", "model.paretau", path, "--out", "effects.csv"]);

@@ -36,19 +36,8 @@ fn check(snapshots: Vec<(String, String)>) {
     assert!(changed.is_empty(), "{}\nPARETAU_RECORD=1 writes them anew", changed.join("\n"));
 }
 
-const COMMANDS: [&str; 11] = [
-    "demo",
-    "list",
-    "describe",
-    "simulate",
-    "fit",
-    "effect",
-    "evaluate",
-    "diagnose",
-    "run",
-    "completions",
-    "man",
-];
+const COMMANDS: [&str; 11] =
+    ["demo", "list", "describe", "simulate", "fit", "effect", "evaluate", "diagnose", "run", "completions", "man"];
 
 #[test]
 fn help() {
@@ -157,7 +146,8 @@ fn json() {
         (format!("json-{name}.json"), format!("{text}\n"))
     });
     let mut snapshots: Vec<(String, String)> = snapshots.collect();
-    let out = paretau(folder.path(), &["fit", "nowhere.csv", "--treatment", "t", "--outcome", "y", "--out", "m", "--json"]);
+    let out =
+        paretau(folder.path(), &["fit", "nowhere.csv", "--treatment", "t", "--outcome", "y", "--out", "m", "--json"]);
     snapshots.push(("json-error.json".to_owned(), String::from_utf8(out.stdout).unwrap()));
     let out = paretau(folder.path(), &["fit", "--json"]);
     snapshots.push(("json-usage-error.json".to_owned(), String::from_utf8(out.stdout).unwrap()));

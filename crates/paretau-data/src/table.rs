@@ -347,7 +347,9 @@ impl Table {
         let hint = match paretau_core::nearest(name, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             // A wide table has thousands of columns; the first few show the style of its names.
-            None if known.len() > 20 => format!("its columns are {} and {} more", known[..20].join(", "), known.len() - 20),
+            None if known.len() > 20 => {
+                format!("its columns are {} and {} more", known[..20].join(", "), known.len() - 20)
+            }
             None => format!("its columns are {}", known.join(", ")),
         };
         self.error(Some(name), None, format!("there is no such column; {hint}"))

@@ -6,8 +6,8 @@ use std::path::Path;
 use paretau_core::Seed;
 use paretau_data::simulate::{NewsConfig, news};
 use paretau_data::{
-    BatchReader, ColumnData, Field, Kind, Position, ReadOptions, Table, TableColumn, TableWriter, Text, read, read_watched,
-    write_atomically, write_table,
+    BatchReader, ColumnData, Field, Kind, Position, ReadOptions, Table, TableColumn, TableWriter, Text, read,
+    read_watched, write_atomically, write_table,
 };
 use proptest::prelude::*;
 

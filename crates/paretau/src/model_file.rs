@@ -39,7 +39,9 @@ pub fn from_bytes(bytes: &[u8]) -> Result<State> {
     if header.is_none_or(|len| len > MAX_HEADER) {
         return Err(Error::bad_model("this is not a paretau model file; name one that `paretau fit` wrote"));
     }
-    let parse = |e: safetensors::SafeTensorError| Error::bad_model(format!("the file is damaged or not a model ({e}); copy it again or fit anew"));
+    let parse = |e: safetensors::SafeTensorError| {
+        Error::bad_model(format!("the file is damaged or not a model ({e}); copy it again or fit anew"))
+    };
     let (_, header) = SafeTensors::read_metadata(bytes).map_err(parse)?;
     let text = header
         .metadata()
@@ -63,7 +65,9 @@ pub fn from_bytes(bytes: &[u8]) -> Result<State> {
     let digestible =
         raw.iter().map(|(name, view)| (name.as_str(), (view.dtype(), view.shape(), view.data().to_vec()))).collect();
     if document["digest"] != digest(&json, &digestible) {
-        return Err(Error::bad_model("its contents do not match their digest: the file was altered or damaged; copy it again or fit anew"));
+        return Err(Error::bad_model(
+            "its contents do not match their digest: the file was altered or damaged; copy it again or fit anew",
+        ));
     }
     let tensors = raw.into_iter().map(|(name, view)| from_raw(&view).map(|t| (name, t))).collect::<Result<_>>()?;
     Ok(State { json, tensors })

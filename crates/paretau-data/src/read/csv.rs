@@ -6,12 +6,12 @@ use std::io::{self, Read};
 use csv::{ByteRecord, ErrorKind};
 use paretau_core::{Error, Result};
 
-use super::{ReadOptions, Watch};
 use super::builder::{BadCell, Builder, Finished};
 use super::cell::{Cell, classify, trim};
 use super::header::{Header, check_fields};
 use super::position::{ByteCount, Position};
 use super::source::{Format, Input, Opened, damaged_gzip};
+use super::{ReadOptions, Watch};
 use crate::table::{Kind, Source, Table, TableColumn, file_error};
 
 /// A record longer than this is an unclosed quote or not a table; it also bounds the memory that one can take.

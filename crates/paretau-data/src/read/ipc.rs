@@ -8,11 +8,11 @@ use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use paretau_core::Result;
 
-use super::{ReadOptions, Watch};
 use super::arrow::Plan;
 use super::parquet::{damaged, shielded};
 use super::position::{ByteCount, Counted, Position};
 use super::source::{check_magic, open};
+use super::{ReadOptions, Watch};
 use crate::table::{Table, file_error};
 
 /// Reads a whole file.

@@ -8,10 +8,10 @@ use paretau_core::{Error, Result};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
-use super::{ReadOptions, Watch};
 use super::arrow::Plan;
 use super::position::Position;
 use super::source::{check_magic, open};
+use super::{ReadOptions, Watch};
 use crate::table::{Table, file_error};
 
 const BATCH: usize = 1 << 14;
