@@ -18,10 +18,9 @@ pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
         Some(ErrorKind::Usage) => 2,
         Some(ErrorKind::Data) => 3,
         Some(ErrorKind::Interrupted) => 130,
-        Some(ErrorKind::Failed) => 1,
         // Our own output could not be written: a full disk, say.
         None if io.is_some() => 3,
-        None => 1,
+        Some(ErrorKind::Failed) | None => 1,
     };
     say(&in_one_line(error), json, code)
 }
@@ -38,7 +37,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     let (mut what, mut how) = (String::new(), String::new());
     for part in paragraphs {
         match part.strip_prefix("error: ") {
-            Some(first) => what = first.to_owned(),
+            Some(first) => first.clone_into(&mut what),
             None if part.starts_with("tip: ") => what += &format!("; {}", &part[5..]),
             None if part.starts_with("Usage: ") => how = part,
             None => {}

@@ -30,7 +30,7 @@ fn fitted() -> &'static (Vec<State>, Table) {
         let params = Params::none().with("n", 120).with("d", 3);
         let table = (simulator("synthetic").unwrap().run)(&params, Seed(1)).unwrap().table().unwrap();
         let state = |(name, set): &(&str, &[(&str, &str)])| {
-            let params = set.iter().fold(Params::none(), |params, (key, value)| params.with(*key, *value));
+            let params = set.iter().fold(Params::none(), |params, (key, value)| params.with(key, *value));
             let options = FitOptions { params, ..FitOptions::new(name) };
             paretau::fit(table.clone(), &RoleSpec::new("t", "y"), &options).unwrap().state().unwrap()
         };

@@ -38,7 +38,7 @@ fn check_interrupted(mut child: Child) {
     let status = loop {
         match child.try_wait().unwrap() {
             Some(status) => break status,
-            None if start.elapsed() > Duration::from_secs(60) => {
+            None if start.elapsed() > Duration::from_mins(1) => {
                 child.kill().unwrap();
                 unreachable!("Ctrl-C was not heard within a minute");
             }

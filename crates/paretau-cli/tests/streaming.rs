@@ -67,6 +67,32 @@ fn arms_are_known_however_new_data_spell_them() {
 }
 
 #[test]
+fn what_had_to_be_done_to_new_rows_is_told_once_for_all_batches() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    simulate(at, "synthetic", "300", "3", "people.csv");
+    let text = std::fs::read_to_string(at.join("people.csv")).unwrap();
+    let with_town = |town: &dyn Fn(usize) -> &'static str, times: usize| -> String {
+        let (header, rows) = text.split_once('\n').unwrap();
+        let rows = std::iter::repeat_n(rows.lines(), times).flatten().enumerate();
+        let rows: String = rows.map(|(i, line)| format!("{line},{}\n", town(i))).collect();
+        format!("{header},town\n{rows}")
+    };
+    std::fs::write(at.join("people.csv"), with_town(&|i| ["Ulm", "Bonn"][i % 2], 1)).unwrap();
+    fit(at, "people.csv", &[]);
+    // 90 000 rows are two batches; one in three is of a new town, one in three of none.
+    std::fs::write(at.join("new.csv"), with_town(&|i| ["Ulm", "Paris", ""][i % 3], 300)).unwrap();
+    let out = common::paretau(at, &["effect", "model.paretau", "new.csv", "--out", "effects.csv"]);
+    let told = String::from_utf8(out.stderr).unwrap();
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines, [
+        "`town`: 30000 of 90000 rows were missing and were filled in",
+        "`town`: 30000 of 90000 rows have a level that training hardly had",
+        "columns not used by the model: mu0, mu1, e",
+    ]);
+}
+
+#[test]
 fn a_model_of_sparse_features_reads_plain_columns_too() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();

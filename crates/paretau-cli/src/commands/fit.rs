@@ -70,6 +70,11 @@ pub(crate) fn in_words(model: &Model) -> String {
             output::number(ate.hi)
         ),
     ];
+    // Where the arms hardly overlap, the average over everyone rests on extrapolation, and these two say more.
+    let [treated, either] = [&about.averages.att, &about.averages.ato].map(|average| {
+        format!("{} ({} to {})", output::number(average.value), output::number(average.lo), output::number(average.hi))
+    });
+    lines.push(format!("among the treated {treated}; among those who could have gone either way {either}"));
     lines.extend(about.overlap.in_words());
     lines.join("\n")
 }
