@@ -67,6 +67,9 @@ def pages(tmp_path_factory) -> dict[str, Path]:
     made["people"] = at / "people.html"
     for name, page in made.items():
         paretau("report", f"{name}.paretau", "--out", page.name, at=at)
+    paretau("run", "first-look", "--out", "run", at=at)
+    made["run"] = at / "run.html"
+    paretau("report", "run", "--out", "run.html", at=at)
     return made
 
 

@@ -13,7 +13,8 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 
 PAGES = [*FITS, "people"]
-every_page = pytest.mark.parametrize("name", PAGES)
+every_model = pytest.mark.parametrize("name", PAGES)
+every_page = pytest.mark.parametrize("name", [*PAGES, "run"])
 both_themes = pytest.mark.parametrize("theme", ["light", "dark"])
 widths = pytest.mark.parametrize("width", [400, 1400])
 
@@ -72,7 +73,7 @@ def test_charts_have_marks_inside_and_labels_that_do_not_collide(name, width, pa
           };
         })"""
     )
-    assert len(charts) >= (5 if name == "constant" else 7)
+    assert len(charts) >= {"constant": 5, "run": 1}.get(name, 7)
     for chart in charts:
         assert chart["marks"] > 0, chart
         assert chart["out"] == 0 and chart["outText"] == [] and not chart["nan"], chart
@@ -185,8 +186,13 @@ def test_pointing_at_a_mark_tells_its_values(pages, look, chromium):
     page = look(pages["forest"])
     mark = chromium.find_element(By.CSS_SELECTOR, "#propensities svg.wide .mark")
     page.js("document.querySelector('#propensities').scrollIntoView({behavior: 'instant', block: 'center'})")
-    ActionChains(chromium).move_to_element(mark).perform()
     tip = chromium.find_element(By.ID, "tip")
+    # Scrolling takes the words away, and its last event may come late: a reader would move the pointer again.
+    for _ in range(20):
+        ActionChains(chromium).move_to_element(mark).move_by_offset(1, 0).perform()
+        if tip.is_displayed():
+            break
+        time.sleep(0.2)
     assert tip.is_displayed() and "people" in tip.text and any(c.isdigit() for c in tip.text)
 
 
@@ -205,7 +211,7 @@ def test_charts_download_as_files_of_their_own(pages, look, chromium, tmp_path):
     assert sum(e.tag.endswith("rect") for e in root.iter()) > 5 and sum(e.tag.endswith("title") for e in root.iter()) > 5
 
 
-@every_page
+@every_model
 def test_whole_without_scripts(name, pages, look):
     page = look(pages[name], script=False)
     page.picture(f"{name}-no-script")

@@ -42,7 +42,9 @@ impl Axis {
     /// A linear axis over all the values, with some air at both ends.
     pub(crate) fn over(label: impl Into<String>, values: impl IntoIterator<Item = f64>) -> Self {
         let (lo, hi) = ends(values);
-        let air = if hi > lo { 0.04 * (hi - lo) } else { 0.5 * lo.abs().max(1e-6) };
+        // Values that differ in their last digits only are one value: ticks between them would have no digits left.
+        let size = lo.abs().max(hi.abs());
+        let air = if hi - lo > 1e-9 * size { 0.04 * (hi - lo) } else { 0.5 * size.max(1e-6) };
         Self { label: label.into(), range: lo - air..hi + air, log: false, format: number::tick }
     }
 
@@ -60,8 +62,13 @@ impl Axis {
         Self { label: label.into(), range: lo / 1.12..(hi * 1.12).max(lo * 2.0), log: true, format: number::tick }
     }
 
-    /// The logarithmic scale, with ticks at 1, 2 and 5 where powers of ten alone would be too few.
+    /// The logarithmic scale with its ticks.
     fn log_scale(&self) -> WithKeyPoints<LogCoord<f64>> {
+        self.range.clone().log_scale().with_key_points(self.log_ticks())
+    }
+
+    /// Powers of ten, and 2, 5 and so on where powers alone would be too few.
+    fn log_ticks(&self) -> Vec<f64> {
         let decades = (self.range.end / self.range.start).log10();
         let steps: &[f64] = match decades {
             d if d < 0.7 => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0],
@@ -71,12 +78,11 @@ impl Axis {
         };
         let powers = self.range.start.log10().floor() as i32..=self.range.end.log10().ceil() as i32;
         let stride = (decades / 7.0).ceil().max(1.0) as usize;
-        let ticks: Vec<f64> = powers
+        powers
             .step_by(stride)
             .flat_map(|power| steps.iter().map(move |step| step * 10_f64.powi(power)))
             .filter(|tick| self.range.contains(tick))
-            .collect();
-        self.range.clone().log_scale().with_key_points(ticks)
+            .collect()
     }
 
     /// The words of a tick; what rounding makes of 0 is 0.
@@ -463,4 +469,55 @@ fn draw_mark<X: Ranged<ValueType = f64>, Y: Ranged<ValueType = f64>>(
         area.draw(&Bracket::End)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn plot(x: Axis, y: Axis, at: (f64, f64)) -> Plot {
+        Plot {
+            id: "p".into(),
+            title: "<t>".into(),
+            alternative: "words".into(),
+            x,
+            y,
+            names: None,
+            legend: vec![Key::new(
+                Paint::Main,
+                Shape::Dot,
+                "a legend that is long enough to need a row of its own, surely",
+            )],
+            marks: vec![Mark::Dot { at, paint: Paint::Main, hollow: false, tip: "a & b".into() }],
+            height: 200,
+        }
+    }
+
+    #[test]
+    fn any_finite_numbers_can_be_drawn() {
+        let pairs =
+            [(0.0, 0.0), (5.0, 5.0), (5.0, 5.0 + 1e-15), (-3.0, 4.0), (1e-12, 2e-12), (-1e12, 1e12), (1e100, 2e100)];
+        for (a, b) in pairs {
+            let html = plot(Axis::over("x", [a, b]), Axis::from_zero("y", [b]), (a, b)).html("").unwrap();
+            assert!(!html.contains("NaN") && !html.contains("inf"), "{a} {b}");
+            assert_eq!(html.matches("class=\"mark\"").count(), 2, "one mark in each of two pictures");
+            assert!(html.contains("a &amp; b") && html.contains("&lt;t&gt;"));
+        }
+        for (a, b) in [(1.0, 1.0), (2.0, 2.1), (1.0, 30.0), (1.0, 1e3), (1.0, 1e9), (1e-300, 1e300), (0.0, -1.0)] {
+            let html = plot(Axis::logarithmic("x", [a, b]), Axis::logarithmic("y", [b, a]), (a.max(1.0), 1.0))
+                .html("")
+                .unwrap();
+            assert!(!html.contains("NaN") && !html.contains("inf"), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn logarithmic_axes_have_ticks_enough() {
+        for (a, b) in [(1.0, 2.0), (2.0, 2.2), (1.0, 30.0), (1.0, 900.0), (1.0, 1e6)] {
+            let axis = Axis::logarithmic("x", [a, b]);
+            let ticks = axis.log_ticks();
+            assert!((2..=9).contains(&ticks.len()), "{a} to {b}: {ticks:?}");
+        }
+    }
 }

@@ -34,15 +34,18 @@ fn sentence(question: &Question, effect: Interval, unit: Unit) -> String {
     let Question { treatment, outcome, arms, .. } = question;
     let change = format!("{} = {} instead of {}", code(treatment), code(&arms[1]), code(&arms[0]));
     let what = if question.binary { format!("the share with {} = 1", code(outcome)) } else { code(outcome) };
-    let interval = format!("95 % interval {} to {}", unit.show(effect.lo), unit.show(effect.hi));
-    let size = Interval { value: effect.value.abs(), ..effect }.value;
+    let interval = |lo: f64, hi: f64| format!("95 % interval {} to {}", unit.show(lo), unit.show(hi));
     if effect.lo > 0.0 || effect.hi < 0.0 {
-        let verb = if effect.lo > 0.0 { "raises" } else { "lowers" };
+        // "Lowers by 3 (2 to 4)": sizes, not signed effects.
+        let (verb, lo, hi) =
+            if effect.lo > 0.0 { ("raises", effect.lo, effect.hi) } else { ("lowers", -effect.hi, -effect.lo) };
         return format!(
-            "On average, {change} {verb} {what} by <strong>{}</strong> ({interval}).",
-            escape(&unit.words(size))
+            "On average, {change} {verb} {what} by <strong>{}</strong> ({}).",
+            escape(&unit.words(effect.value.abs())),
+            interval(lo, hi)
         );
     }
+    let interval = interval(effect.lo, effect.hi);
     format!(
         "On average, the effect of {change} on {what} is <strong>{}</strong>, but the data do not tell its direction: \
          no effect at all lies within the {interval}.",
@@ -183,7 +186,10 @@ mod tests {
         };
         let say = |value, lo, hi| sentence(&question, Interval { value, lo, hi }, Unit::new(false, hi - lo));
         assert!(say(3.4, 2.5, 4.3).contains("raises <code>weight</code> by <strong>3.4</strong>"));
-        assert!(say(-3.4, -4.3, -2.5).contains("lowers <code>weight</code> by <strong>3.4</strong>"));
+        assert!(
+            say(-3.4, -4.3, -2.5)
+                .contains("lowers <code>weight</code> by <strong>3.4</strong> (95 % interval 2.5 to 4.3)")
+        );
         assert!(say(0.4, -0.5, 1.3).contains("do not tell its direction"));
         let yes_no = Question { binary: true, ..question };
         let text = sentence(&yes_no, Interval { value: 0.045, lo: 0.04, hi: 0.05 }, Unit::new(true, 0.01));

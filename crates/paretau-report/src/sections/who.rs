@@ -27,7 +27,7 @@ pub(crate) fn who(records: &Records) -> Result<Option<Section>> {
     html += &sorted(question, effects, unit).html(&sure(effects))?;
     html += "</div><div class=\"pair\">";
     if findings.groups.len() > 1 {
-        html += &groups(question, findings, unit).html(&escape(&agreement(findings)))?;
+        html += &groups(question, findings, unit).html(&agreement(findings))?;
     }
     html += &tree(findings, unit);
     html += "</div>";
@@ -225,8 +225,8 @@ fn agreement(findings: &Findings) -> String {
     let rosy = if findings.effects.held_out {
         ""
     } else {
-        " The model learnt from these very people, so this looks better than it would for new ones: `paretau evaluate` on \
-         other rows tells."
+        " The model learnt from these very people, so this looks better than it would for new ones: \
+         <code>paretau evaluate</code> on other rows tells."
     };
     format!(
         "People in groups of equal size by predicted effect; what was seen is a doubly robust estimate. {how}{rosy}"
@@ -281,7 +281,7 @@ fn subgroups(findings: &Findings, unit: Unit) -> String {
     let shown = |v: f64| Cell::number(v, &unit.show(v));
     let table = Table {
         caption: "Effects within subgroups",
-        header: &["feature", "subgroup", "people", "treated", "predicted", "seen", "from", "to"],
+        header: &["feature", "subgroup", "predicted", "seen", "from", "to", "people", "treated"],
         rows: findings
             .subgroups
             .iter()
@@ -289,15 +289,15 @@ fn subgroups(findings: &Findings, unit: Unit) -> String {
                 vec![
                     Cell::html(code(&s.feature)),
                     Cell::text(&s.level),
+                    shown(s.predicted),
+                    shown(s.seen.value),
+                    shown(s.seen.lo),
+                    shown(s.seen.hi),
                     Cell::number(s.n as f64, &count(s.n)),
                     Cell::number(
                         s.n_treated as f64 / s.n.max(1) as f64,
                         &percent(s.n_treated as f64 / s.n.max(1) as f64),
                     ),
-                    shown(s.predicted),
-                    shown(s.seen.value),
-                    shown(s.seen.lo),
-                    shown(s.seen.hi),
                 ]
             })
             .collect(),

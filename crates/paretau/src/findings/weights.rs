@@ -18,7 +18,7 @@ pub(super) fn of_arm(sets: &WeightSets, t: &[u8], arm: u8) -> Result<ArmWeights>
     let mut scratch = vec![0.0; raw.len()];
     let tail = match HardPareto::default().forward(&raw, &mut scratch).map_err(super::numeric)? {
         TailFit::Smoothed { mu, sigma, xi, m, .. } => Some(Tail { m, from: mu, sigma, xi }),
-        _ => None,
+        TailFit::LeftAsIs(_) => None,
     };
     let descending = |mut w: Vec<f64>| {
         w.sort_by(|a, b| b.total_cmp(a));
