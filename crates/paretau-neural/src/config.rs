@@ -122,6 +122,8 @@ pub struct NetConfig {
     pub heads: Option<Vec<usize>>,
     /// Activation of hidden units.
     pub activation: Activation,
+    /// Whether hidden layers are normalised row by row.
+    pub layer_norm: bool,
     /// Share of hidden units dropped.
     pub dropout: Option<f64>,
     /// L2 strength.
@@ -193,6 +195,7 @@ impl Default for NetConfig {
             propensity: None,
             heads: None,
             activation: Activation::Elu,
+            layer_norm: false,
             dropout: None,
             l2: None,
             rate: None,

@@ -65,6 +65,11 @@ pub const SPECS: &[ParamSpec] = &[
         "Activation of hidden units; leaky-relu makes the weights' distribution jump and is warned about.",
     ),
     spec(
+        "layer_norm",
+        ParamKind::Bool,
+        "Whether each row's sums in hidden layers of encoders and heads are normalised before the activation.",
+    ),
+    spec(
         "dropout",
         ParamKind::Auto(&ParamKind::Float { min: 0.0, max: 0.9 }),
         "Share of hidden units dropped in training; auto chooses on validation rows.",

@@ -39,18 +39,22 @@ pub(crate) fn weighted_share(
         // The unweighted nets' propensity: the weighted encoders are pulled by the weights themselves, towards equal ones.
         let Some(e) = known.or_else(|| without.e.clone()) else { continue };
         let Some(w) = balancing(&e, &t, share_treated(design, part)) else { continue };
+        // In units of the outcome's spread, so that squares of huge outcomes stay numbers.
+        let unit = plain.predictor.info.scale.sd.max(f64::MIN_POSITIVE);
         for (k, &i) in rows.iter().enumerate() {
             let s = w[k] * design.weight().map_or(1.0, |s| s[i]);
-            let (r, g) = (design.y()[i] - said(&without, k), said(&with, k) - said(&without, k));
+            let r = (design.y()[i] - said(&without, k)) / unit;
+            let g = (said(&with, k) - said(&without, k)) / unit;
             cross += s * r * g;
             square += s * g * g;
             noise += (s * r * g).powi(2);
         }
     }
-    if square <= 0.0 || !(cross / square).is_finite() {
+    let (best, variance) = (cross / square, noise / (square * square));
+    // No rows, or nets that agree: nothing to tell them apart by.
+    if !(square > 0.0 && best.is_finite() && variance.is_finite()) {
         return Ok((0.5, f64::INFINITY));
     }
-    let (best, variance) = (cross / square, noise / (square * square));
     let pull = variance / (variance + PRIOR * PRIOR);
     Ok(((best + pull * (0.5 - best)).clamp(0.0, 1.0), variance.sqrt()))
 }

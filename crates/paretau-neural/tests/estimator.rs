@@ -310,6 +310,19 @@ fn missing_values_and_a_third_arm_are_refused() {
 }
 
 #[test]
+fn layer_normalisation_is_kept_in_the_model() {
+    let design = common::design(160, 4, false);
+    let params = short().with("layer_norm", true);
+    for name in ["tarnet", "ganite"] {
+        let model = fit(name, &params, &design, 1).unwrap();
+        let effects = model.effects(design.x()).unwrap();
+        assert_ne!(effects, fit(name, &short(), &design, 1).unwrap().effects(design.x()).unwrap(), "{name}");
+        let again = entry(name).load(&model.state().unwrap(), &TOOLS).unwrap();
+        assert_eq!(effects, again.effects(design.x()).unwrap(), "{name}");
+    }
+}
+
+#[test]
 fn the_paper_settings_run_in_blocks() {
     let design = common::design(120, 4, false);
     for settings in ["paper-news", "paper-acic", "paper-synthetic"] {

@@ -109,6 +109,8 @@ fn outcome_phase_with_dropout_and_other_losses() {
     let soft = Weighting::SoftParetoNorm(SoftParetoOptions::default());
     let dropped = RepSpec { dropout: 0.2, ..spec(3) };
     check("dropout", &dropped, &Objective { penalty: penalty(Balance::None), ..objective(soft) }, OUTCOME);
+    let normed = RepSpec { layer_norm: true, ..spec(3) };
+    check("layer norm", &normed, &Objective { penalty: penalty(Balance::None), ..objective(soft) }, OUTCOME);
     for loss in [OutcomeLoss::Logistic, OutcomeLoss::Absolute] {
         check("loss", &spec(3), &Objective { loss, penalty: penalty(Balance::None), ..objective(soft) }, OUTCOME);
     }

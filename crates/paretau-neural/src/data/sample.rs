@@ -4,6 +4,7 @@ use paretau_core::{Design, Error, OutcomeKind, Result};
 use paretau_kernels::real::Real;
 use serde::{Deserialize, Serialize};
 
+use super::batches::Batch;
 use super::scaler::Scaler;
 use super::table::Table;
 
@@ -59,6 +60,21 @@ pub struct Sample<T> {
 }
 
 impl<T: Real> Sample<T> {
+    /// Arms and outcomes of a batch, and what each row counts for: its weights and its arm's share, over the batch.
+    pub(crate) fn deal(&self, batch: &Batch, t: &mut Vec<u8>, y: &mut Vec<T>, counts: &mut Vec<T>) {
+        let n = batch.rows.len() as f64;
+        t.clear();
+        y.clear();
+        counts.clear();
+        for (place, &i) in batch.rows.iter().enumerate() {
+            let arm = usize::from(place >= batch.n0);
+            t.push(arm as u8);
+            y.push(self.y[i]);
+            let fixed = self.fixed.as_ref().map_or(T::ONE, |w| w[i]);
+            counts.push(self.weight[i] * fixed * T::from_f64(batch.share[arm] / n));
+        }
+    }
+
     /// Prepares a design; `rows` are the training rows, which alone decide scales and shares.
     pub fn new(design: &Design, rows: &[usize]) -> Result<(Self, Scaler, OutcomeScale)> {
         let scaler = Scaler::fit(design.x(), rows);

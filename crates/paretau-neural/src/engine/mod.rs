@@ -9,6 +9,7 @@ pub mod dropout;
 pub mod input;
 pub mod layout;
 pub mod net;
+mod norm;
 pub mod pass;
 
 pub use activation::Activation;

@@ -14,6 +14,7 @@ use super::activation::Activation;
 use super::dropout::Dropout;
 use super::input::{Input, InputWork};
 use super::layout::{Block, Layout};
+use super::norm::Normed;
 use super::pass::{self, Swept};
 
 /// The shape of a net.
@@ -31,6 +32,8 @@ pub struct NetShape {
     pub last: Activation,
     /// What the last layer's initial weights are multiplied by.
     pub last_spread: f64,
+    /// Whether hidden layers are normalised row by row.
+    pub layer_norm: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -41,6 +44,7 @@ struct Layer {
     weights: Vec<Block>,
     bias: Block,
     activation: Activation,
+    layer_norm: bool,
 }
 
 /// A net whose parameters are a stretch of a flat vector.
@@ -64,6 +68,7 @@ pub struct NetWork<T> {
     capacity: usize,
     dropout: Option<Dropout<T>>,
     input: InputWork<T>,
+    normed: Vec<Normed<T>>,
 }
 
 impl Net {
@@ -85,7 +90,8 @@ impl Net {
             };
             let bias = layout.biases(groups * outputs);
             let activation = if is_last { shape.last } else { shape.hidden };
-            layers.push(Layer { inputs, outputs, weights, bias, activation });
+            let layer_norm = shape.layer_norm && !is_last;
+            layers.push(Layer { inputs, outputs, weights, bias, activation, layer_norm });
             inputs = outputs;
         }
         Self { groups, layers, range: start..layout.len() }
@@ -119,7 +125,11 @@ impl Net {
         };
         let widest = self.layers.iter().map(|l| l.outputs * self.groups).max().unwrap_or(0);
         let sums = if gradients { widest * capacity.div_ceil(pass::ROWS).max(1) } else { 0 };
+        let normed = |l: &Layer| {
+            if l.layer_norm && gradients { Normed::new(capacity, self.groups, l.outputs) } else { Normed::default() }
+        };
         NetWork {
+            normed: self.layers.iter().map(normed).collect(),
             y: buffers(true),
             d: buffers(gradients),
             sums: vec![T::ZERO; sums],
@@ -157,6 +167,9 @@ impl Net {
                     matmul(c, a, w, (T::ONE, T::ZERO), parallelism)?;
                 }
             }
+            if layer.layer_norm {
+                work.normed[index].forward(out, layer.outputs);
+            }
             let mask = self.mask(work.dropout, index);
             pass::forward(out, &params[layer.bias.range()], layer.activation, mask, parallelism);
         }
@@ -190,6 +203,9 @@ impl Net {
             pass::backward(dz, swept, &mut work.sums, parallelism);
             if let Some(grads) = grads.as_deref_mut() {
                 grads[layer.bias.range()].copy_from_slice(&work.sums[..width]);
+            }
+            if layer.layer_norm {
+                work.normed[index].backward(dz, layer.outputs);
             }
             if index == 0 {
                 let w = layer.weights[0];
@@ -320,11 +336,13 @@ mod tests {
 
     #[test]
     fn gradients_match_central_differences() {
-        for (activation, dropout, groups) in [
-            (Activation::Elu, None, 3),
-            (Activation::Tanh, Dropout::new(0.4, 5), 2),
-            (Activation::Softplus, None, 1),
-            (Activation::Elu, Dropout::new(0.3, 1), 3),
+        for (activation, dropout, groups, layer_norm) in [
+            (Activation::Elu, None, 3, false),
+            (Activation::Tanh, Dropout::new(0.4, 5), 2, false),
+            (Activation::Softplus, None, 1, false),
+            (Activation::Elu, Dropout::new(0.3, 1), 3, false),
+            (Activation::Elu, None, 1, true),
+            (Activation::Tanh, Dropout::new(0.3, 2), 3, true),
         ] {
             let shape = NetShape {
                 inputs: 4,
@@ -333,6 +351,7 @@ mod tests {
                 hidden: activation,
                 last: Activation::Linear,
                 last_spread: 1.0,
+                layer_norm,
             };
             let mut layout = Layout::default();
             let net = Net::new(&shape, &mut layout);
@@ -383,6 +402,7 @@ mod tests {
             hidden: Activation::Elu,
             last: Activation::Linear,
             last_spread: 1.0,
+            layer_norm: false,
         };
         let mut layout = Layout::default();
         let net = Net::new(&shape, &mut layout);

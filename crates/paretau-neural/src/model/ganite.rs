@@ -13,6 +13,7 @@ use paretau_kernels::parallel::Parallelism;
 use paretau_kernels::product::{MatMut, MatRef};
 use paretau_kernels::real::Real;
 
+use super::held_out::mean_loss;
 use super::pair::{Pair, PairWork};
 use super::spec::RepSpec;
 use super::{Model, Scores};
@@ -52,7 +53,6 @@ pub struct Ganite<T> {
     generated: PairWork<T>,
     inferred: PairWork<T>,
     verdict: NetWork<T>,
-    picked: Vec<usize>,
     t: Vec<u8>,
     y: Vec<T>,
     coefficients: Vec<T>,
@@ -75,6 +75,7 @@ impl<T: Real> Ganite<T> {
             hidden: spec.activation,
             last: Activation::Linear,
             last_spread: 0.1,
+            layer_norm: spec.layer_norm,
         };
         let judges = [Net::new(&judge, &mut layout), Net::new(&judge, &mut layout)];
         let binary = sample.outcome == OutcomeKind::Binary;
@@ -91,7 +92,6 @@ impl<T: Real> Ganite<T> {
             generated: generator.work(capacity),
             inferred: inference.work(capacity),
             verdict: judges[0].work(2 * capacity, true),
-            picked: Vec::with_capacity(capacity),
             t: Vec::with_capacity(capacity),
             y: Vec::with_capacity(capacity),
             coefficients: Vec::with_capacity(capacity),
@@ -331,21 +331,13 @@ impl<T: Real> Ganite<T> {
         params: &[T],
         parallelism: Parallelism,
     ) -> Result<f64, KernelError> {
-        let (mut total, mut mass) = (0.0, 0.0);
-        for part in rows.chunks(self.capacity.max(1)) {
-            self.picked.clear();
-            self.picked.extend_from_slice(part);
-            sample.table.gather(&self.picked, &mut self.rows);
-            let input = self.rows.input(&sample.table)?;
-            self.inference.forward(params, input, (part.len(), None), &mut self.inferred, parallelism)?;
-            for (place, &i) in part.iter().enumerate() {
-                let h = self.inferred.heads[usize::from(sample.t[i])].output()[place];
-                let s = sample.weight[i].to_f64();
-                total += s * self.loss.at(h, sample.y[i]).0.to_f64();
-                mass += s;
-            }
-        }
-        Ok(total / f64::max(mass, 1e-300))
+        let Self { loss, inference, rows: buffer, inferred, capacity, .. } = self;
+        mean_loss(sample, rows, (*loss, *capacity, buffer), |input, part, said| {
+            inference.forward(params, input, (part.len(), None), inferred, parallelism)?;
+            let own = |(place, &i): (usize, &usize)| inferred.heads[usize::from(sample.t[i])].output()[place];
+            said.extend(part.iter().enumerate().map(own));
+            Ok(())
+        })
     }
 }
 
@@ -367,16 +359,7 @@ impl<T: Real> Model<T> for Ganite<T> {
     fn begin(&mut self, sample: &Sample<T>, batch: &Batch) -> Result<()> {
         sample.table.gather_wide(&batch.rows, 2, &mut self.wide);
         self.key = batch.key;
-        let n = batch.rows.len() as f64;
-        self.t.clear();
-        self.y.clear();
-        self.coefficients.clear();
-        for (place, &i) in batch.rows.iter().enumerate() {
-            let arm = usize::from(place >= batch.n0);
-            self.t.push(arm as u8);
-            self.y.push(sample.y[i]);
-            self.coefficients.push(sample.weight[i] * T::from_f64(batch.share[arm] / n));
-        }
+        sample.deal(batch, &mut self.t, &mut self.y, &mut self.coefficients);
         Ok(())
     }
 

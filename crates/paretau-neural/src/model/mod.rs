@@ -2,6 +2,7 @@
 //! how fast is the training loop's business.
 
 pub mod ganite;
+mod held_out;
 mod nets;
 mod pair;
 pub mod plain;

@@ -37,6 +37,7 @@ impl Nets {
             hidden: spec.activation,
             last,
             last_spread,
+            layer_norm: spec.layer_norm,
         };
         let r = spec.representation;
         let encoders =

@@ -5,6 +5,7 @@ use paretau_kernels::error::KernelError;
 use paretau_kernels::parallel::Parallelism;
 use paretau_kernels::real::Real;
 
+use super::held_out::mean_loss;
 use super::{Model, Scores};
 use crate::data::{Batch, Rows, Sample};
 use crate::engine::{Activation, Dropout, Layout, Move, Net, NetShape, NetWork};
@@ -37,6 +38,7 @@ impl PlainSpec {
             hidden: self.activation,
             last: Activation::Linear,
             last_spread: if self.loss == OutcomeLoss::Logistic { 0.1 } else { 1.0 },
+            layer_norm: false,
         };
         let net = Net::new(&shape, &mut layout);
         (net, layout)
@@ -51,7 +53,7 @@ pub struct PlainNet<T> {
     layout: Layout,
     rows: Rows<T>,
     work: NetWork<T>,
-    picked: Vec<usize>,
+    t: Vec<u8>,
     coefficients: Vec<T>,
     y: Vec<T>,
     key: u64,
@@ -65,7 +67,7 @@ impl<T: Real> PlainNet<T> {
         Self {
             rows: Rows::with_capacity(&sample.table, capacity),
             work: net.work(capacity, true),
-            picked: Vec::with_capacity(capacity),
+            t: Vec::with_capacity(capacity),
             coefficients: Vec::with_capacity(capacity),
             y: Vec::with_capacity(capacity),
             key: 0,
@@ -103,20 +105,12 @@ impl<T: Real> PlainNet<T> {
         params: &[T],
         parallelism: Parallelism,
     ) -> Result<f64, KernelError> {
-        let (mut total, mut mass) = (0.0, 0.0);
-        for part in rows.chunks(self.capacity.max(1)) {
-            self.picked.clear();
-            self.picked.extend_from_slice(part);
-            sample.table.gather(&self.picked, &mut self.rows);
-            let input = self.rows.input(&sample.table)?;
-            self.net.forward(params, input, (part.len(), None), &mut self.work, parallelism)?;
-            for (&i, &h) in part.iter().zip(self.work.output()) {
-                let s = sample.weight[i].to_f64();
-                total += s * self.spec.loss.at(h, sample.y[i]).0.to_f64();
-                mass += s;
-            }
-        }
-        Ok(total / f64::max(mass, 1e-300))
+        let Self { spec, net, rows: buffer, work, capacity, .. } = self;
+        mean_loss(sample, rows, (spec.loss, *capacity, buffer), |input, part, said| {
+            net.forward(params, input, (part.len(), None), work, parallelism)?;
+            said.extend_from_slice(work.output());
+            Ok(())
+        })
     }
 }
 
@@ -132,14 +126,7 @@ impl<T: Real> Model<T> for PlainNet<T> {
     fn begin(&mut self, sample: &Sample<T>, batch: &Batch) -> Result<()> {
         sample.table.gather(&batch.rows, &mut self.rows);
         self.key = batch.key;
-        let n = batch.rows.len() as f64;
-        self.y.clear();
-        self.coefficients.clear();
-        for (place, &i) in batch.rows.iter().enumerate() {
-            let arm = usize::from(place >= batch.n0);
-            self.y.push(sample.y[i]);
-            self.coefficients.push(sample.weight[i] * T::from_f64(batch.share[arm] / n));
-        }
+        sample.deal(batch, &mut self.t, &mut self.y, &mut self.coefficients);
         Ok(())
     }
 

@@ -379,17 +379,7 @@ impl<T: Real> Model<T> for RepNet<T> {
         sample.table.gather(&batch.rows, &mut self.rows);
         self.fresh = false;
         (self.n0, self.key) = (batch.n0, batch.key);
-        let n = batch.rows.len() as f64;
-        self.t.clear();
-        self.y.clear();
-        self.coefficients.clear();
-        for (place, &i) in batch.rows.iter().enumerate() {
-            let arm = usize::from(place >= batch.n0);
-            self.t.push(arm as u8);
-            self.y.push(sample.y[i]);
-            let fixed = sample.fixed.as_ref().map_or(T::ONE, |w| w[i]);
-            self.coefficients.push(sample.weight[i] * fixed * T::from_f64(batch.share[arm] / n));
-        }
+        sample.deal(batch, &mut self.t, &mut self.y, &mut self.coefficients);
         if let Some(known) = &sample.known_logit {
             self.logits.clear();
             self.logits.extend(batch.rows.iter().map(|&i| known[i]));

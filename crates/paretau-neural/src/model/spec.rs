@@ -34,6 +34,8 @@ pub struct RepSpec {
     pub activation: Activation,
     /// Share of hidden units dropped in training.
     pub dropout: f64,
+    /// Whether hidden layers are normalised row by row.
+    pub layer_norm: bool,
 }
 
 /// The losses of a representation net.

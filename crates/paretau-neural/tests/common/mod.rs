@@ -52,6 +52,7 @@ pub(crate) fn spec(groups: usize) -> RepSpec {
         balanced: groups - 1,
         activation: Activation::Elu,
         dropout: 0.0,
+        layer_norm: false,
     }
 }
 
