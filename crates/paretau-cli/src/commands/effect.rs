@@ -57,6 +57,11 @@ pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
     if let Some(writer) = writer {
         writer.finish(n_rows, mean)?;
     }
+    // The treatment and the identifiers were read on purpose; what was not read is told below.
+    if let Some(report) = &mut report {
+        let roles = &model.about().roles;
+        report.extra.retain(|name| *name != roles.treatment && *name != roles.outcome && id.as_ref() != Some(name));
+    }
     for note in report.iter().flat_map(TransformReport::notes) {
         progress.say(&note);
     }

@@ -17,6 +17,8 @@ use super::atomic::AtomicFile;
 use crate::read::Format;
 use crate::table::{ColumnData, Field, Kind, Table};
 
+/// Rows of a Parquet row group; the writer holds one of them in memory.
+const ROW_GROUP: usize = 1 << 18;
 /// Rows of a batch of an Arrow file.
 const IPC_ROWS: usize = 1 << 16;
 
@@ -44,7 +46,10 @@ impl ArrowSink {
         ));
         let file = BufWriter::with_capacity(1 << 17, AtomicFile::create(path)?);
         let writer = if format == Format::Parquet {
-            let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+            let properties = WriterProperties::builder()
+                .set_compression(Compression::SNAPPY)
+                .set_max_row_group_row_count(Some(ROW_GROUP))
+                .build();
             Writer::Parquet(ArrowWriter::try_new(file, schema.clone(), Some(properties)).map_err(|e| failed(path, e))?)
         } else {
             Writer::Ipc(FileWriter::try_new(file, &schema).map_err(|e| failed(path, e))?)
