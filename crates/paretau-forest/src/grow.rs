@@ -1,7 +1,8 @@
 //! Growing one tree: rows are partitioned in place, depth first; leaves are summarised as soon as they are final.
 //!
 //! The codes of the growing rows are copied together first. The search reads them over and over, and a quarter of a
-//! long column fits a cache where the column does not.
+//! long column fits a cache where the column does not. Of very many rows not even that fits: there the codes of a branch
+//! are copied together once more as soon as the branch is small enough.
 
 use std::ops::Range;
 
@@ -54,6 +55,10 @@ pub(crate) struct Workspace<C, const L: usize> {
     cells: Vec<C>,
     /// Places of the growing rows in the draw, partitioned as the tree grows.
     places: Vec<u32>,
+    /// The branch whose codes were copied together once more.
+    near: Near<C>,
+    /// Growing cells above which branches are copied.
+    far_cells: usize,
     /// Growing rows of the current node.
     rows: Vec<u32>,
     spare: Vec<u32>,
@@ -69,11 +74,39 @@ impl<C, const L: usize> Default for Workspace<C, L> {
             lanes: Vec::new(),
             cells: Vec::new(),
             places: Vec::new(),
+            near: Near { cells: Vec::new(), rows: Vec::new() },
+            far_cells: FAR_CELLS,
             rows: Vec::new(),
             spare: Vec::new(),
             columns: Vec::new(),
             stack: Vec::new(),
         }
+    }
+}
+
+/// Codes of a branch's growing rows, column after column, and the rows themselves; places count within them.
+#[derive(Debug)]
+struct Near<C> {
+    cells: Vec<C>,
+    rows: Vec<u32>,
+}
+
+/// Cells of a branch that are copied together: what stays in a core's own cache.
+const NEAR_CELLS: usize = 1 << 17;
+
+/// Growing cells above which branches are copied: what does not.
+const FAR_CELLS: usize = 1 << 21;
+
+impl<C: Code> Near<C> {
+    /// Copies the codes of the rows at `places`, out of those of all `grow`ing rows, and renumbers the places.
+    fn copy(&mut self, own: &[C], grow: &[u32], places: &mut [u32]) {
+        self.cells.clear();
+        for column in own.chunks_exact(grow.len()) {
+            self.cells.extend(places.iter().map(|&place| column[place as usize]));
+        }
+        self.rows.clear();
+        self.rows.extend(places.iter().map(|&place| grow[place as usize]));
+        places.iter_mut().zip(0..).for_each(|(place, k)| *place = k);
     }
 }
 
@@ -104,7 +137,7 @@ where
     F: LeafRule,
     C: Code,
 {
-    let Workspace { drawn, search, lanes, cells: own, places, rows, spare, columns, stack } = work;
+    let Workspace { drawn, search, lanes, cells: own, places, near, far_cells, rows, spare, columns, stack } = work;
     let Drawn { grow, honest, .. } = drawn;
     let is_honest = !honest.is_empty();
     let (p, m) = (codes.n_cols(), grow.len());
@@ -120,13 +153,22 @@ where
     let mut tree = Tree { nodes: vec![Node::leaf(INDEX)], ..Tree::default() };
     stack.clear();
     stack.push(Pending { node: 0, grow: 0..m, honest: 0..honest.len(), depth: 0 });
+    // While a copied branch is worked on: how many nodes wait below it on the stack.
+    let mut branch: Option<usize> = None;
     while let Some(pending) = stack.pop() {
+        branch = branch.filter(|&below| stack.len() >= below);
+        if branch.is_none() && m * p > *far_cells && pending.grow.len() * p <= NEAR_CELLS {
+            near.copy(own, grow, &mut places[pending.grow.clone()]);
+            branch = Some(stack.len());
+        }
+        let (cells_here, grow_here) = if branch.is_some() { (&near.cells, &near.rows) } else { (&*own, &*grow) };
+        let width = grow_here.len();
         let here = &places[pending.grow.clone()];
         let honest_rows = &honest[pending.honest.clone()];
         let is_final = here.len() <= growth.min_node_size.max(1) || pending.depth >= growth.max_depth;
         if !is_final || !is_honest {
             rows.clear();
-            rows.extend(here.iter().map(|&place| grow[place as usize]));
+            rows.extend(here.iter().map(|&place| grow_here[place as usize]));
         }
         let best = if is_final { None } else { pieces.relabel.node(rows) }.and_then(|node| {
             lanes.clear();
@@ -136,7 +178,7 @@ where
                 let j = usize::from(feature);
                 ColumnView {
                     feature,
-                    codes: &own[j * m..(j + 1) * m],
+                    codes: &cells_here[j * width..(j + 1) * width],
                     all_codes: &cells[j * codes.n_rows..(j + 1) * codes.n_rows],
                     missing: codes.missing[j],
                     categorical: codes.categorical[j],
@@ -154,7 +196,7 @@ where
             continue;
         };
         let j = usize::from(best.feature);
-        let (column, all) = (&own[j * m..(j + 1) * m], &cells[j * codes.n_rows..(j + 1) * codes.n_rows]);
+        let (column, all) = (&cells_here[j * width..(j + 1) * width], &cells[j * codes.n_rows..(j + 1) * codes.n_rows]);
         let goes_left = |code: C| sends_left(&best, code.into(), codes.missing[j]);
         let n_left = partition(&mut places[pending.grow.clone()], spare, |k| goes_left(column[k as usize]));
         let n_honest_left = partition(&mut honest[pending.honest.clone()], spare, |i| goes_left(all[i as usize]));
@@ -266,8 +308,40 @@ fn partition(rows: &mut [u32], spare: &mut [u32], goes_left: impl Fn(u32) -> boo
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::bins::Bins;
+    use crate::codes::Cells;
+    use crate::leaf::Mean;
+    use crate::relabel::Outcome;
+    use crate::split::Variance;
+    use paretau_core::{Column, Dense, Features, Seed};
+
+    #[test]
+    fn a_copied_branch_grows_the_same_tree() {
+        let (n, p) = (100_000, 3);
+        let mut rng = Seed(1).rng();
+        let values: Vec<f64> = (0..n * p).map(|_| rng.normal()).collect();
+        let y: Vec<f64> = values.chunks(p).map(|x| x[0].signum() + x[1] * x[2] + rng.normal()).collect();
+        let x = Features::Dense(Dense::new(n, p, values).unwrap());
+        let bins = Bins::fit(&x, &Column::numbered(p), 256).unwrap();
+        let codes = Codes::new(&x, &bins, false);
+        let Cells::Byte(cells) = &codes.cells else { unreachable!() };
+        let split = Variance { min_rows: 1.0, alpha: 0.0, imbalance_penalty: 0.0 };
+        let pieces = Pieces { relabel: Outcome { y: &y, weight: None }, split, leaf: Mean { y: &y, weight: None } };
+        let growth =
+            Growth { candidates: Candidates::Fixed(2), min_node_size: 5, max_depth: usize::MAX, halfway: true };
+        let tree = |far_cells: usize| {
+            let mut work = Workspace::<u8, 2> { far_cells, ..Workspace::default() };
+            // The root is too large to be copied; its branches are not.
+            work.drawn.grow = (0..n as u32).collect();
+            grow(&pieces, &growth, &codes, cells, &mut Seed(2).rng(), &mut work)
+        };
+        let (copied, plain) = (tree(0), tree(usize::MAX));
+        assert!(n * p > NEAR_CELLS && copied.nodes.len() > 10_000);
+        assert_eq!(copied, plain);
+    }
 
     #[test]
     fn partition_is_stable() {
