@@ -264,8 +264,9 @@ def lbidd(folder: Path, quick: bool) -> Iterator[Study]:
 
     features = pd.read_parquet(folder / "covariates.parquet")
     for path in sorted((folder / "heterogeneous").glob("*_cf.csv"))[: 1 if quick else None]:
-        truth = pd.read_csv(path)
+        truth = pd.read_csv(path, usecols=["sample_id", "y0", "y1"])  # there is a row number too
         rows = pd.read_csv(str(path).replace("_cf.csv", ".csv")).merge(truth, on="sample_id").merge(features, on="sample_id")
+        rows = rows[rows.y.notna()].reset_index(drop=True)  # some sets hide outcomes
         x = rows.drop(columns=["sample_id", "z", "y", "y0", "y1"])
         yield Study("LBIDD heterogeneous", x, rows.z.to_numpy(float), rows.y.to_numpy(), (rows.y1 - rows.y0).to_numpy())
 
