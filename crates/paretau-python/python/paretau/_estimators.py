@@ -16,6 +16,7 @@ __all__ = [
     "DRCFR",
     "DRLearner",
     "DragonNet",
+    "GANITE",
     "LinearEffect",
     "PSW",
     "RLearner",
@@ -171,6 +172,8 @@ class XLearner(Estimator):
         Base learner of the outcome models, by name (forest, ridge, …). Takes a word.
     base_params : str, default ""
         Parameters of `base`, as `key=value` pairs with commas between. Takes a word.
+    calibrate : bool, default False
+        Calibrate the propensity by isotonic regression on held-out predictions. Takes true or false.
     effect_base : str or None, default None
         Base learner of the effect model; auto is `base`. Takes a word. None lets the data decide.
     effect_params : str or None, default None
@@ -182,6 +185,8 @@ class XLearner(Estimator):
     propensity_params : str, default ""
         Parameters of `propensity_base` (of `ridge` when that is auto), as `key=value` pairs with commas between. Takes
         a word.
+    calibrate : bool, default False
+        Calibrate the propensity by isotonic regression on held-out predictions. Takes true or false.
     random_state : int, numpy generator or None, default 0
         Source of all randomness; the same number gives the same bits, whatever the number of threads.
     n_jobs : int or None, default None
@@ -203,20 +208,24 @@ class XLearner(Estimator):
         *,
         base: str = "forest",
         base_params: str = "",
+        calibrate: bool = False,
         effect_base: str | None = None,
         effect_params: str | None = None,
         propensity_base: str | None = None,
         propensity_params: str = "",
+        calibrate: bool = False,
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
         self.base = base
         self.base_params = base_params
+        self.calibrate = calibrate
         self.effect_base = effect_base
         self.effect_params = effect_params
         self.propensity_base = propensity_base
         self.propensity_params = propensity_params
+        self.calibrate = calibrate
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -242,6 +251,8 @@ class RLearner(Estimator):
     propensity_params : str, default ""
         Parameters of `propensity_base` (of `ridge` when that is auto), as `key=value` pairs with commas between. Takes
         a word.
+    calibrate : bool, default False
+        Calibrate the propensity by isotonic regression on held-out predictions. Takes true or false.
     cross_fit : str, default "oob"
         Held-out nuisance predictions: `oob` takes the base's out-of-bag ones where it has any, `folds` never does.
         Takes one of oob, folds.
@@ -275,6 +286,7 @@ class RLearner(Estimator):
         effect_params: str | None = None,
         propensity_base: str | None = None,
         propensity_params: str = "",
+        calibrate: bool = False,
         cross_fit: str = "oob",
         folds: int = 5,
         trim: float = 0.1,
@@ -288,6 +300,7 @@ class RLearner(Estimator):
         self.effect_params = effect_params
         self.propensity_base = propensity_base
         self.propensity_params = propensity_params
+        self.calibrate = calibrate
         self.cross_fit = cross_fit
         self.folds = folds
         self.trim = trim
@@ -316,6 +329,8 @@ class DRLearner(Estimator):
     propensity_params : str, default ""
         Parameters of `propensity_base` (of `ridge` when that is auto), as `key=value` pairs with commas between. Takes
         a word.
+    calibrate : bool, default False
+        Calibrate the propensity by isotonic regression on held-out predictions. Takes true or false.
     cross_fit : str, default "oob"
         Held-out nuisance predictions: `oob` takes the base's out-of-bag ones where it has any, `folds` never does.
         Takes one of oob, folds.
@@ -352,6 +367,7 @@ class DRLearner(Estimator):
         effect_params: str | None = None,
         propensity_base: str | None = None,
         propensity_params: str = "",
+        calibrate: bool = False,
         cross_fit: str = "oob",
         folds: int = 5,
         overlap: str = "pareto",
@@ -366,6 +382,7 @@ class DRLearner(Estimator):
         self.effect_params = effect_params
         self.propensity_base = propensity_base
         self.propensity_params = propensity_params
+        self.calibrate = calibrate
         self.cross_fit = cross_fit
         self.folds = folds
         self.overlap = overlap
@@ -570,8 +587,8 @@ class TARNet(Estimator):
         Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
         one of default, paper-news, paper-acic, paper-synthetic.
     gamma : float or None, default 0.0
-        Tempering exponent of the weights: 1 is the paper's, 0 no weighting, auto chooses on validation rows. Takes a
-        number from 0 to 1. None lets the data decide.
+        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both and mixes them by
+        their loss on held-out rows. Takes a number from 0 to 1. None lets the data decide.
     balance : str, default "none"
         Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
         wasserstein.
@@ -594,6 +611,9 @@ class TARNet(Estimator):
     activation : str, default "elu"
         Activation of hidden units; leaky-relu makes the weights' distribution jump and is warned about. Takes one of
         elu, tanh, softplus, leaky-relu, linear.
+    layer_norm : bool, default False
+        Whether each row's sums in hidden layers of encoders and heads are normalised before the activation. Takes true
+        or false.
     dropout : float or None, default None
         Share of hidden units dropped in training; auto chooses on validation rows. Takes a number from 0 to 0.9. None
         lets the data decide.
@@ -692,6 +712,7 @@ class TARNet(Estimator):
         propensity: Sequence[int] | None = None,
         heads: Sequence[int] | None = None,
         activation: str = "elu",
+        layer_norm: bool = False,
         dropout: float | None = None,
         l2: float | None = None,
         rate: float | None = None,
@@ -736,6 +757,7 @@ class TARNet(Estimator):
         self.propensity = propensity
         self.heads = heads
         self.activation = activation
+        self.layer_norm = layer_norm
         self.dropout = dropout
         self.l2 = l2
         self.rate = rate
@@ -790,8 +812,8 @@ class CFR(Estimator):
         Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
         one of default, paper-news, paper-acic, paper-synthetic.
     gamma : float or None, default 1.0
-        Tempering exponent of the weights: 1 is the paper's, 0 no weighting, auto chooses on validation rows. Takes a
-        number from 0 to 1. None lets the data decide.
+        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both and mixes them by
+        their loss on held-out rows. Takes a number from 0 to 1. None lets the data decide.
     balance : str, default "rbf"
         Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
         wasserstein.
@@ -814,6 +836,9 @@ class CFR(Estimator):
     activation : str, default "elu"
         Activation of hidden units; leaky-relu makes the weights' distribution jump and is warned about. Takes one of
         elu, tanh, softplus, leaky-relu, linear.
+    layer_norm : bool, default False
+        Whether each row's sums in hidden layers of encoders and heads are normalised before the activation. Takes true
+        or false.
     dropout : float or None, default None
         Share of hidden units dropped in training; auto chooses on validation rows. Takes a number from 0 to 0.9. None
         lets the data decide.
@@ -913,6 +938,7 @@ class CFR(Estimator):
         propensity: Sequence[int] | None = None,
         heads: Sequence[int] | None = None,
         activation: str = "elu",
+        layer_norm: bool = False,
         dropout: float | None = None,
         l2: float | None = None,
         rate: float | None = None,
@@ -957,6 +983,7 @@ class CFR(Estimator):
         self.propensity = propensity
         self.heads = heads
         self.activation = activation
+        self.layer_norm = layer_norm
         self.dropout = dropout
         self.l2 = l2
         self.rate = rate
@@ -1005,8 +1032,8 @@ class DragonNet(Estimator):
         Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
         one of default, paper-news, paper-acic, paper-synthetic.
     gamma : float or None, default 0.0
-        Tempering exponent of the weights: 1 is the paper's, 0 no weighting, auto chooses on validation rows. Takes a
-        number from 0 to 1. None lets the data decide.
+        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both and mixes them by
+        their loss on held-out rows. Takes a number from 0 to 1. None lets the data decide.
     balance : str, default "none"
         Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
         wasserstein.
@@ -1029,6 +1056,9 @@ class DragonNet(Estimator):
     activation : str, default "elu"
         Activation of hidden units; leaky-relu makes the weights' distribution jump and is warned about. Takes one of
         elu, tanh, softplus, leaky-relu, linear.
+    layer_norm : bool, default False
+        Whether each row's sums in hidden layers of encoders and heads are normalised before the activation. Takes true
+        or false.
     dropout : float or None, default None
         Share of hidden units dropped in training; auto chooses on validation rows. Takes a number from 0 to 0.9. None
         lets the data decide.
@@ -1127,6 +1157,7 @@ class DragonNet(Estimator):
         propensity: Sequence[int] | None = None,
         heads: Sequence[int] | None = None,
         activation: str = "elu",
+        layer_norm: bool = False,
         dropout: float | None = None,
         l2: float | None = None,
         rate: float | None = None,
@@ -1171,6 +1202,226 @@ class DragonNet(Estimator):
         self.propensity = propensity
         self.heads = heads
         self.activation = activation
+        self.layer_norm = layer_norm
+        self.dropout = dropout
+        self.l2 = l2
+        self.rate = rate
+        self.propensity_rate = propensity_rate
+        self.batch = batch
+        self.schedule = schedule
+        self.block = block
+        self.max_steps = max_steps
+        self.min_steps = min_steps
+        self.patience = patience
+        self.drops = drops
+        self.half_life = half_life
+        self.clip = clip
+        self.optimiser = optimiser
+        self.loss = loss
+        self.eps = eps
+        self.kappa = kappa
+        self.units = units
+        self.per_arm = per_arm
+        self.truncate = truncate
+        self.joint = joint
+        self.targeted = targeted
+        self.independence = independence
+        self.alpha = alpha
+        self.beta = beta
+        self.members = members
+        self.second_stage = second_stage
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class GANITE(Estimator):
+    """A generator completes the outcomes against a discriminator, an inference net learns from the completed rows.
+
+    Parameters
+    ----------
+    network : str, default "ganite"
+        Which nets there are: one encoder, one with a propensity unit, three encoders, a propensity trained first, or
+        GANITE. Takes one of shared, dragon, disentangled, two-step, ganite.
+    weighting : str, default "uniform"
+        How rows are weighted in the outcome loss. Takes one of uniform, inverse-share, ipw, norm, trunc, ignore,
+        pareto-hard, psis, pareto, pareto-norm.
+    settings : str, default "default"
+        Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
+        one of default, paper-news, paper-acic, paper-synthetic.
+    gamma : float or None, default 0.0
+        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both and mixes them by
+        their loss on held-out rows. Takes a number from 0 to 1. None lets the data decide.
+    balance : str, default "none"
+        Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
+        wasserstein.
+    balance_weight : float or None, default None
+        Strength of the balance penalty. Takes a number of at least 0. None lets the data decide.
+    balance_width : float or None, default None
+        Width of the rbf kernel, or entropic strength of wasserstein; auto takes it from the distances of each batch.
+        Takes a number of at least 0.000000000001. None lets the data decide.
+    encoder : list[int] or None, default None
+        Hidden units of each encoder, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the data
+        decide.
+    representation : int or None, default None
+        Units of each encoder's output. Takes a whole number from 1 to 4096. None lets the data decide.
+    propensity : list[int] or None, default None
+        Hidden units of the propensity net, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
+        data decide.
+    heads : list[int] or None, default None
+        Hidden units of each outcome head, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
+        data decide.
+    activation : str, default "elu"
+        Activation of hidden units; leaky-relu makes the weights' distribution jump and is warned about. Takes one of
+        elu, tanh, softplus, leaky-relu, linear.
+    layer_norm : bool, default False
+        Whether each row's sums in hidden layers of encoders and heads are normalised before the activation. Takes true
+        or false.
+    dropout : float or None, default None
+        Share of hidden units dropped in training; auto chooses on validation rows. Takes a number from 0 to 0.9. None
+        lets the data decide.
+    l2 : float or None, default None
+        L2 strength on weights; auto chooses on validation rows. Takes a number of at least 0. None lets the data
+        decide.
+    rate : float or None, default None
+        Learning rate. Takes a number of at least 0.000000000001. None lets the data decide.
+    propensity_rate : float or None, default None
+        Learning rate of the propensity net. Takes a number of at least 0.000000000001. None lets the data decide.
+    batch : int or None, default None
+        Rows of a mini-batch. Takes a whole number from 2 to 1000000. None lets the data decide.
+    schedule : str or None, default None
+        Whether the propensity net steps on every mini-batch or in blocks of epochs. Takes one of each-step, blocks.
+        None lets the data decide.
+    block : int, default 100
+        Epochs of a block when schedule is blocks. Takes a whole number from 1 to 1000000.
+    max_steps : int or None, default None
+        Mini-batches at most. Takes a whole number from 1 to 100000000. None lets the data decide.
+    min_steps : int or None, default None
+        Mini-batches at least. Takes a whole number from 1 to 100000000. None lets the data decide.
+    patience : int or None, default None
+        Mini-batches without improvement on validation rows before stopping. Takes a whole number from 1 to 100000000.
+        None lets the data decide.
+    drops : int, default 2
+        Times that training goes on from its best parameters with a lower learning rate before it stops. Takes a whole
+        number from 0 to 10.
+    half_life : float, default 0.0
+        Steps in which the learning rate halves; 0 for never. Takes a number of at least 0.
+    clip : float, default 10.0
+        Longest gradient; 0 for any. Takes a number of at least 0.
+    optimiser : str, default "adam"
+        Optimiser. Takes one of adam, sgd.
+    loss : str or None, default None
+        Loss of a row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
+        logistic. None lets the data decide.
+    eps : float or None, default None
+        Strength of rank pooling in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the data
+        decide.
+    kappa : float or None, default None
+        Steepness of the tail's step in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the
+        data decide.
+    units : str or None, default None
+        Units of eps and kappa: scale-free, or of the weights themselves as in the paper. Takes one of scale-free, raw.
+        None lets the data decide.
+    per_arm : bool, default False
+        Fit one tail in each arm instead of one over both. Takes true or false.
+    truncate : float, default 0.1
+        Propensities below this or above one minus this are extreme (trunc, ignore). Takes a number from 0.000001 to
+        0.499.
+    joint : float, default 0.0
+        Strength of the cross-entropy inside the outcome loss (dragonnet). Takes a number of at least 0.
+    targeted : float, default 0.0
+        Strength of targeted regularisation (dragonnet). Takes a number of at least 0.
+    independence : float, default 0.0
+        Strength of an independence penalty (HSIC) between the encoders' outputs. Takes a number of at least 0.
+    alpha : float, default 1.0
+        How hard GANITE's generator plays against its discriminator. Takes a number of at least 0.
+    beta : float, default 1.0
+        How hard GANITE's inference net plays against its discriminator. Takes a number of at least 0.
+    members : int, default 5
+        Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
+    second_stage : str, default "none"
+        Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none. Takes a
+        word.
+    validation_fraction : float, default 0.2
+        Share of the rows held out to decide when to stop.
+    random_state : int, numpy generator or None, default 0
+        Source of all randomness; the same number gives the same bits, whatever the number of threads.
+    n_jobs : int or None, default None
+        Threads; None or -1 for all cores.
+    verbose : bool, default False
+        Whether to tell of progress on stderr.
+
+    References
+    ----------
+    Yoon, Jordon and van der Schaar, ICLR 2018
+    """
+
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "ganite": {},
+    }
+
+    def __init__(
+        self,
+        *,
+        network: str = "ganite",
+        weighting: str = "uniform",
+        settings: str = "default",
+        gamma: float | None = 0.0,
+        balance: str = "none",
+        balance_weight: float | None = None,
+        balance_width: float | None = None,
+        encoder: Sequence[int] | None = None,
+        representation: int | None = None,
+        propensity: Sequence[int] | None = None,
+        heads: Sequence[int] | None = None,
+        activation: str = "elu",
+        layer_norm: bool = False,
+        dropout: float | None = None,
+        l2: float | None = None,
+        rate: float | None = None,
+        propensity_rate: float | None = None,
+        batch: int | None = None,
+        schedule: str | None = None,
+        block: int = 100,
+        max_steps: int | None = None,
+        min_steps: int | None = None,
+        patience: int | None = None,
+        drops: int = 2,
+        half_life: float = 0.0,
+        clip: float = 10.0,
+        optimiser: str = "adam",
+        loss: str | None = None,
+        eps: float | None = None,
+        kappa: float | None = None,
+        units: str | None = None,
+        per_arm: bool = False,
+        truncate: float = 0.1,
+        joint: float = 0.0,
+        targeted: float = 0.0,
+        independence: float = 0.0,
+        alpha: float = 1.0,
+        beta: float = 1.0,
+        members: int = 5,
+        second_stage: str = "none",
+        validation_fraction: float = 0.2,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.network = network
+        self.weighting = weighting
+        self.settings = settings
+        self.gamma = gamma
+        self.balance = balance
+        self.balance_weight = balance_weight
+        self.balance_width = balance_width
+        self.encoder = encoder
+        self.representation = representation
+        self.propensity = propensity
+        self.heads = heads
+        self.activation = activation
+        self.layer_norm = layer_norm
         self.dropout = dropout
         self.l2 = l2
         self.rate = rate
@@ -1226,8 +1477,8 @@ class DRCFR(Estimator):
         Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
         one of default, paper-news, paper-acic, paper-synthetic.
     gamma : float or None, default 1.0
-        Tempering exponent of the weights: 1 is the paper's, 0 no weighting, auto chooses on validation rows. Takes a
-        number from 0 to 1. None lets the data decide.
+        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both and mixes them by
+        their loss on held-out rows. Takes a number from 0 to 1. None lets the data decide.
     balance : str, default "rbf"
         Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
         wasserstein.
@@ -1250,6 +1501,9 @@ class DRCFR(Estimator):
     activation : str, default "elu"
         Activation of hidden units; leaky-relu makes the weights' distribution jump and is warned about. Takes one of
         elu, tanh, softplus, leaky-relu, linear.
+    layer_norm : bool, default False
+        Whether each row's sums in hidden layers of encoders and heads are normalised before the activation. Takes true
+        or false.
     dropout : float or None, default None
         Share of hidden units dropped in training; auto chooses on validation rows. Takes a number from 0 to 0.9. None
         lets the data decide.
@@ -1351,6 +1605,7 @@ class DRCFR(Estimator):
         propensity: Sequence[int] | None = None,
         heads: Sequence[int] | None = None,
         activation: str = "elu",
+        layer_norm: bool = False,
         dropout: float | None = None,
         l2: float | None = None,
         rate: float | None = None,
@@ -1395,6 +1650,7 @@ class DRCFR(Estimator):
         self.propensity = propensity
         self.heads = heads
         self.activation = activation
+        self.layer_norm = layer_norm
         self.dropout = dropout
         self.l2 = l2
         self.rate = rate
@@ -1443,8 +1699,8 @@ class PSW(Estimator):
         Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
         one of default, paper-news, paper-acic, paper-synthetic.
     gamma : float or None, default 1.0
-        Tempering exponent of the weights: 1 is the paper's, 0 no weighting, auto chooses on validation rows. Takes a
-        number from 0 to 1. None lets the data decide.
+        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both and mixes them by
+        their loss on held-out rows. Takes a number from 0 to 1. None lets the data decide.
     balance : str, default "rbf"
         Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
         wasserstein.
@@ -1467,6 +1723,9 @@ class PSW(Estimator):
     activation : str, default "elu"
         Activation of hidden units; leaky-relu makes the weights' distribution jump and is warned about. Takes one of
         elu, tanh, softplus, leaky-relu, linear.
+    layer_norm : bool, default False
+        Whether each row's sums in hidden layers of encoders and heads are normalised before the activation. Takes true
+        or false.
     dropout : float or None, default None
         Share of hidden units dropped in training; auto chooses on validation rows. Takes a number from 0 to 0.9. None
         lets the data decide.
@@ -1565,6 +1824,7 @@ class PSW(Estimator):
         propensity: Sequence[int] | None = None,
         heads: Sequence[int] | None = None,
         activation: str = "elu",
+        layer_norm: bool = False,
         dropout: float | None = None,
         l2: float | None = None,
         rate: float | None = None,
@@ -1609,6 +1869,7 @@ class PSW(Estimator):
         self.propensity = propensity
         self.heads = heads
         self.activation = activation
+        self.layer_norm = layer_norm
         self.dropout = dropout
         self.l2 = l2
         self.rate = rate
@@ -1665,8 +1926,8 @@ class DPSW(Estimator):
         Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
         one of default, paper-news, paper-acic, paper-synthetic.
     gamma : float or None, default None
-        Tempering exponent of the weights: 1 is the paper's, 0 no weighting, auto chooses on validation rows. Takes a
-        number from 0 to 1. None lets the data decide.
+        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both and mixes them by
+        their loss on held-out rows. Takes a number from 0 to 1. None lets the data decide.
     balance : str, default "rbf"
         Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
         wasserstein.
@@ -1689,6 +1950,9 @@ class DPSW(Estimator):
     activation : str, default "elu"
         Activation of hidden units; leaky-relu makes the weights' distribution jump and is warned about. Takes one of
         elu, tanh, softplus, leaky-relu, linear.
+    layer_norm : bool, default False
+        Whether each row's sums in hidden layers of encoders and heads are normalised before the activation. Takes true
+        or false.
     dropout : float or None, default None
         Share of hidden units dropped in training; auto chooses on validation rows. Takes a number from 0 to 0.9. None
         lets the data decide.
@@ -1789,6 +2053,7 @@ class DPSW(Estimator):
         propensity: Sequence[int] | None = None,
         heads: Sequence[int] | None = None,
         activation: str = "elu",
+        layer_norm: bool = False,
         dropout: float | None = None,
         l2: float | None = None,
         rate: float | None = None,
@@ -1833,6 +2098,7 @@ class DPSW(Estimator):
         self.propensity = propensity
         self.heads = heads
         self.activation = activation
+        self.layer_norm = layer_norm
         self.dropout = dropout
         self.l2 = l2
         self.rate = rate
