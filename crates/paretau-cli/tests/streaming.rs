@@ -85,11 +85,14 @@ fn what_had_to_be_done_to_new_rows_is_told_once_for_all_batches() {
     let out = common::paretau(at, &["effect", "model.paretau", "new.csv", "--out", "effects.csv"]);
     let told = String::from_utf8(out.stderr).unwrap();
     let lines: Vec<&str> = told.lines().collect();
-    assert_eq!(lines, [
-        "`town`: 30000 of 90000 rows were missing and were filled in",
-        "`town`: 30000 of 90000 rows have a level that training hardly had",
-        "columns not used by the model: mu0, mu1, e",
-    ]);
+    assert_eq!(
+        lines,
+        [
+            "`town`: 30000 of 90000 rows were missing and were filled in",
+            "`town`: 30000 of 90000 rows have a level that training hardly had",
+            "columns not used by the model: mu0, mu1, e",
+        ]
+    );
 }
 
 #[test]

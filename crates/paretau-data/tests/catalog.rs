@@ -60,8 +60,9 @@ fn sizes_are_those_of_the_descriptions() {
         let set = Dataset::named(name).unwrap();
         let Some(&first) = set.realisations(&folder).first() else { continue };
         let (table, roles) = set.load(&folder, first).unwrap();
-        let rows = assign(table, &roles).unwrap();
-        assert_eq!((rows.t.len(), rows.feature_names().len()), (n_rows, n_features), "{name}");
+        // Some LBIDD sets hide outcomes; those rows are in the file and left out later.
+        assert_eq!(table.n_rows(), n_rows, "{name}");
+        assert_eq!(assign(table, &roles).unwrap().feature_names().len(), n_features, "{name}");
     }
 }
 

@@ -135,6 +135,7 @@ impl Model {
     /// A model from its state.
     pub fn from_state(state: &State) -> Result<Self> {
         let Saved { about, encoder, findings } = state.parse()?;
+        encoder.check()?;
         let entry = registry::find(&about.estimator).map_err(|_| {
             Error::bad_model(format!("its estimator `{}` is not part of this version", about.estimator))
         })?;

@@ -191,8 +191,9 @@ pub(super) fn twins_numbers(folder: &Path) -> Vec<u64> {
 /// Both twins' fates are known: the lighter (0) and the heavier (1) stand for the two arms.
 pub(super) fn twins(folder: &Path, _: u64) -> Loaded {
     let table = read(&folder.join("real/twins.csv"), &ReadOptions::default())?;
-    let ignore = ["y_cf", "Propensity", "Unnamed*", "column1"].map(str::to_owned);
-    let ignore = ignore.into_iter().filter(|name| name.ends_with('*') || table.column(name).is_some()).collect();
+    // The file's first column numbers the rows and has no name.
+    let ignore = ["y_cf", "Propensity", "column1"].map(str::to_owned);
+    let ignore = ignore.into_iter().filter(|name| table.column(name).is_some()).collect();
     let roles = RoleSpec { truth: Some(("y0".into(), "y1".into())), ignore, ..RoleSpec::new("T", "yf") };
     Ok((table, roles))
 }

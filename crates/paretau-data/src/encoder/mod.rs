@@ -59,6 +59,24 @@ impl Encoder {
         fit::fit(table, policy, rows)
     }
 
+    /// Whether its parts agree with each other, as those of a fitted one do; one read from a file may be forged.
+    pub fn check(&self) -> Result<()> {
+        let forged = |what: &str| Err(Error::bad_model(format!("the encoder is not sound: {what}")));
+        let n_block = self.sparse.as_ref().map_or(0, |sparse| sparse.names.len());
+        let Some(n_named) = self.columns.len().checked_sub(n_block) else {
+            return forged("it has fewer columns than its sparse block");
+        };
+        for input in &self.inputs {
+            if input.places.len() != input.encoding.columns(&input.name).len() {
+                return forged(&format!("column `{}` has another number of outputs than places", input.name));
+            }
+            if input.places.iter().flatten().any(|&place| place >= n_named) {
+                return forged(&format!("column `{}` has a place outside the matrix", input.name));
+            }
+        }
+        Ok(())
+    }
+
     /// Names and kinds of the matrix's columns.
     pub fn columns(&self) -> &[Column] {
         &self.columns
