@@ -156,26 +156,36 @@ fn bad_input_is_refused_with_the_column_and_a_remedy() {
     }
 }
 
-fn mode(mode: u8) -> (Simulated, Vec<f64>) {
-    let made = causalml(&CausalmlConfig { n: 2000, d: 6, noise: 1.0, mode }, Seed(11)).unwrap();
+fn mode(mode: u8, seed: u64) -> (Simulated, Vec<f64>) {
+    let made = causalml(&CausalmlConfig { n: 2000, d: 6, noise: 1.0, mode }, Seed(seed)).unwrap();
     let tau = made.mu1.iter().zip(&made.mu0).map(|(a, b)| a - b).collect();
     (made, tau)
 }
 
+/// On fresh rows of CausalML's modes (noise has a standard deviation of 1) the average effect is near the truth, and
+/// where the effect is simple beside its nuisances (modes 1 and 3) learners of the effect itself beat a difference of
+/// two outcome models.
 #[test]
-fn causalml_modes_are_answered_within_stated_errors() {
-    // Largest errors of the average and of single effects, by mode; noise has a standard deviation of 1.
-    for (number, of_average, of_single) in [(1, 0.15, 0.35), (2, 0.15, 0.7), (3, 0.2, 0.6), (4, 0.25, 1.0)] {
-        let (made, tau) = mode(number);
-        let design = made.design().unwrap();
-        for entry in ALL {
-            let got = effects(*entry, &on("forest"), &design);
-            let name = format!("{} in mode {number}", entry.info().name);
-            let off = mean(&got.tau) - mean(&tau);
-            // An S-learner's forest may hardly look at the treatment, one column of many: no bound on its single effects.
-            let is_s = entry.info().name == "s-learner";
-            assert!(off.abs() < if is_s { 1.5 } else { 1.0 } * of_average, "{name}: {off}");
-            assert!(is_s || rmse(&got.tau, &tau) < of_single, "{name}: {}", rmse(&got.tau, &tau));
+fn learners_with_a_propensity_answer_causalml_modes() {
+    for (number, of_average) in [(1, 0.15), (2, 0.15), (3, 0.2), (4, 0.25)] {
+        let design = mode(number, 11).0.design().unwrap();
+        let (fresh, tau) = mode(number, 12);
+        let errors: Vec<f64> = (ALL.iter())
+            .map(|entry| {
+                let got = fit(*entry, &on("forest"), &design).unwrap().effects(&fresh.x).unwrap().tau;
+                let off = mean(&got) - mean(&tau);
+                // S- and T-learners of forests have no guard against confounding: where the baseline is steep and
+                // drives the treatment (mode 3) they miss the average effect, which is 1, by a third and more.
+                let guarded = WITH_PROPENSITY.iter().any(|other| other.info().name == entry.info().name);
+                assert!(!guarded || off.abs() < of_average, "{} in mode {number}: {off}", entry.info().name);
+                rmse(&got, &tau)
+            })
+            .collect();
+        let of = |name: &str| errors[ALL.iter().position(|entry| entry.info().name == name).unwrap()];
+        if number == 1 || number == 3 {
+            for name in ["x-learner", "r-learner", "dr-learner"] {
+                assert!(of(name) < of("t-learner"), "{name} in mode {number}: {errors:?}");
+            }
         }
     }
 }
