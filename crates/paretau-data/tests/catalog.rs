@@ -1,5 +1,5 @@
 //! The catalog on the real files, as far as they are there, and on none.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -44,7 +44,7 @@ struct Layer {
     weights: Vec<Block>,
     bias: Block,
     activation: Activation,
-    layer_norm: bool,
+    normalised: bool,
 }
 
 /// A net whose parameters are a stretch of a flat vector.
@@ -90,8 +90,8 @@ impl Net {
             };
             let bias = layout.biases(groups * outputs);
             let activation = if is_last { shape.last } else { shape.hidden };
-            let layer_norm = shape.layer_norm && !is_last;
-            layers.push(Layer { inputs, outputs, weights, bias, activation, layer_norm });
+            let normalised = shape.layer_norm && !is_last;
+            layers.push(Layer { inputs, outputs, weights, bias, activation, normalised });
             inputs = outputs;
         }
         Self { groups, layers, range: start..layout.len() }
@@ -126,7 +126,7 @@ impl Net {
         let widest = self.layers.iter().map(|l| l.outputs * self.groups).max().unwrap_or(0);
         let sums = if gradients { widest * capacity.div_ceil(pass::ROWS).max(1) } else { 0 };
         let normed = |l: &Layer| {
-            if l.layer_norm && gradients { Normed::new(capacity, self.groups, l.outputs) } else { Normed::default() }
+            if l.normalised && gradients { Normed::new(capacity, self.groups, l.outputs) } else { Normed::default() }
         };
         NetWork {
             normed: self.layers.iter().map(normed).collect(),
@@ -167,7 +167,7 @@ impl Net {
                     matmul(c, a, w, (T::ONE, T::ZERO), parallelism)?;
                 }
             }
-            if layer.layer_norm {
+            if layer.normalised {
                 work.normed[index].forward(out, layer.outputs);
             }
             let mask = self.mask(work.dropout, index);
@@ -204,7 +204,7 @@ impl Net {
             if let Some(grads) = grads.as_deref_mut() {
                 grads[layer.bias.range()].copy_from_slice(&work.sums[..width]);
             }
-            if layer.layer_norm {
+            if layer.normalised {
                 work.normed[index].backward(dz, layer.outputs);
             }
             if index == 0 {

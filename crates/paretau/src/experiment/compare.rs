@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use paretau_core::Seed;
 use paretau_eval::{Better, Metric};
 
-use super::plan::Plan;
+use super::plan::{Method, Plan};
 use super::records::Record;
 
 /// Resamples of the bootstrap.
@@ -31,11 +31,14 @@ pub struct Pair {
     pub interval: (f64, f64),
 }
 
-/// Scores by method, then by data set and realisation; seeds are averaged.
-type Scores = BTreeMap<String, BTreeMap<(String, u64), f64>>;
+/// A value for each data set and realisation.
+type ByUnit<T> = BTreeMap<(String, u64), T>;
+
+/// Scores by method; seeds are averaged.
+type Scores = BTreeMap<String, ByUnit<f64>>;
 
 fn scores(records: &[&Record], metric: &str) -> Scores {
-    let mut sums: BTreeMap<String, BTreeMap<(String, u64), (f64, usize)>> = BTreeMap::new();
+    let mut sums: BTreeMap<String, ByUnit<(f64, usize)>> = BTreeMap::new();
     for record in records {
         if let Some(&score) = record.scores.get(metric) {
             let unit = (record.cell.data.name.clone(), record.cell.realisation);
@@ -59,7 +62,7 @@ pub fn pairs(plan: &Plan, records: &[&Record], metric: &str, a: &str) -> Vec<Pai
         names.push(None);
     }
     for name in names {
-        for method in plan.methods.iter().map(|m| m.label()).filter(|m| *m != a) {
+        for method in plan.methods.iter().map(Method::label).filter(|m| *m != a) {
             let Some(theirs) = scores.get(method) else { continue };
             let logs: Vec<f64> = ours
                 .iter()
@@ -89,7 +92,7 @@ pub fn pairs(plan: &Plan, records: &[&Record], metric: &str, a: &str) -> Vec<Pai
 /// Mean rank of every method over the realisations that all of them finished, best first; and their number.
 pub fn ranks(plan: &Plan, records: &[&Record], metric: &str, data: Option<&str>) -> (Vec<(String, f64)>, usize) {
     let scores = scores(records, metric);
-    let methods: Vec<&str> = plan.methods.iter().map(|m| m.label()).filter(|m| scores.contains_key(*m)).collect();
+    let methods: Vec<&str> = plan.methods.iter().map(Method::label).filter(|m| scores.contains_key(*m)).collect();
     let Some(first) = methods.first() else { return (vec![], 0) };
     let mut sums = vec![0.0; methods.len()];
     let mut n = 0;
@@ -102,7 +105,7 @@ pub fn ranks(plan: &Plan, records: &[&Record], metric: &str, data: Option<&str>)
             // Equal scores share the ranks they stand for.
             let below = row.iter().filter(|other| *other < score).count();
             let equal = row.iter().filter(|other| *other == score).count();
-            *sum += below as f64 + (equal as f64 + 1.0) / 2.0;
+            *sum += below as f64 + f64::midpoint(equal as f64, 1.0);
         }
     }
     let mut out: Vec<(String, f64)> =

@@ -59,11 +59,13 @@ pub fn markdown(plan: &Plan, records: &[&Record]) -> String {
         cells.extend([rows.len().to_string(), failed.to_string(), format!("{seconds:.1}")]);
         out += &format!("| {} |\n", cells.join(" | "));
     });
-    let errors: std::collections::BTreeMap<&str, usize> =
-        records.iter().filter_map(|r| r.error.as_deref()).fold(Default::default(), |mut all, error| {
+    let errors: std::collections::BTreeMap<&str, usize> = records.iter().filter_map(|r| r.error.as_deref()).fold(
+        std::collections::BTreeMap::default(),
+        |mut all, error| {
             *all.entry(error).or_default() += 1;
             all
-        });
+        },
+    );
     for (error, n) in errors {
         out += &format!("\nFailed {n} times: {error}\n");
     }
