@@ -93,6 +93,7 @@ mod tests {
             let fields: BTreeSet<&str> = defaults.as_object().unwrap().keys().map(String::as_str).collect();
             let specs: BTreeSet<&str> = entry.params().iter().map(|s| s.name).collect();
             assert_eq!(fields, specs, "{}", entry.info().name);
+            assert_eq!(specs.len(), entry.params().len(), "{} specifies a parameter twice", entry.info().name);
             assert!(entry.params().iter().all(|s| !s.help.is_empty()), "{}", entry.info().name);
         }
     }
