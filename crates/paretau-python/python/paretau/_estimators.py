@@ -172,8 +172,6 @@ class XLearner(Estimator):
         Base learner of the outcome models, by name (forest, ridge, …). Takes a word.
     base_params : str, default ""
         Parameters of `base`, as `key=value` pairs with commas between. Takes a word.
-    calibrate : bool, default False
-        Calibrate the propensity by isotonic regression on held-out predictions. Takes true or false.
     effect_base : str or None, default None
         Base learner of the effect model; auto is `base`. Takes a word. None lets the data decide.
     effect_params : str or None, default None
@@ -208,7 +206,6 @@ class XLearner(Estimator):
         *,
         base: str = "forest",
         base_params: str = "",
-        calibrate: bool = False,
         effect_base: str | None = None,
         effect_params: str | None = None,
         propensity_base: str | None = None,
@@ -220,7 +217,6 @@ class XLearner(Estimator):
     ) -> None:
         self.base = base
         self.base_params = base_params
-        self.calibrate = calibrate
         self.effect_base = effect_base
         self.effect_params = effect_params
         self.propensity_base = propensity_base
