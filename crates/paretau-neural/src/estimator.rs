@@ -7,7 +7,9 @@ use rayon::prelude::*;
 use crate::choose::choose;
 use crate::config::NetConfig;
 use crate::fitted::{Mixture, NetModel, predict};
+use crate::judge::judges;
 use crate::member::{Job, Member};
+use crate::recalibrate::{self, Shift};
 use crate::report::report;
 use crate::settings::Choice;
 use crate::splits::{Parts, windows};
@@ -67,6 +69,12 @@ impl NetEstimator {
         let choices: Vec<Choice> = chosen.iter().map(|c| c.choice).collect();
         let mut ensembles: Vec<Vec<Member>> = chosen.into_iter().map(|c| vec![c.first]).collect();
         others.into_iter().enumerate().for_each(|(k, member)| ensembles[k % kinds].push(member));
+        if kinds == 2 && design.propensity().is_none() {
+            let judges = judges(config, design, &parts, (ctx, &keeper))?;
+            let plain = ensembles.pop().unwrap_or_default();
+            let judged = plain.into_iter().zip(judges);
+            ensembles.push(judged.map(|(m, judge)| Member { predictor: m.predictor.judged_by(judge), ..m }).collect());
+        }
         let mut shares = vec![1.0];
         if let [weighted, plain] = &ensembles[..] {
             let (share, error) = weighted_share(design, (weighted, plain), &parts)?;
@@ -77,23 +85,36 @@ impl NetEstimator {
             }
         }
         let mut parties = Vec::new();
-        for ((choice, members), share) in choices.into_iter().zip(ensembles).zip(shares) {
-            // Nets that do not count are not kept.
-            if share > 0.0 {
+        for (kind, ((choice, members), share)) in choices.into_iter().zip(ensembles).zip(shares).enumerate() {
+            // Nets that do not count are not kept, but for the last ones, which tell the propensity.
+            if share > 0.0 || kind + 1 == kinds {
                 parties.push(Party { choice, members, share });
             }
         }
-        let diagnostics = report(config, design, &parties, &parts, &notes)?;
+        let mut diagnostics = report(config, design, &parties, &parts, &notes)?;
         let (shares, nets): (Vec<f64>, Vec<_>) = parties
             .into_iter()
             .map(|p| (p.share, p.members.into_iter().map(|m| m.predictor).collect::<Vec<_>>()))
             .unzip();
-        let members = (0..config.members)
+        let members: Vec<Mixture> = (0..config.members)
             .map(|k| Mixture::new(nets.iter().map(|all| all[k].clone()).collect(), &shares))
             .collect();
-        let mut model = NetModel { members, diagnostics, held_out: None };
-        model.held_out = held_out(&model, design, &parts)?;
-        Ok(model)
+        let mut held_out = held_out(&members, design, &parts)?;
+        let mut shift = Shift::default();
+        if let (true, Some(rows)) = (config.tempers(), &mut held_out)
+            && let Some((found, told)) = recalibrate::shift(design, rows)
+        {
+            shift = found;
+            shift.apply(0, &mut rows.mu0);
+            shift.apply(1, &mut rows.mu1);
+            rows.tau = rows.mu1.iter().zip(&rows.mu0).map(|(a, b)| a - b).collect();
+            for (arm, [mean, error]) in told.into_iter().enumerate() {
+                diagnostics.note(&format!("held_out_error_{arm}"), mean);
+                diagnostics.note(&format!("held_out_error_{arm}_se"), error);
+                diagnostics.note(&format!("shift_{arm}"), shift.arms[arm]);
+            }
+        }
+        Ok(NetModel { members, shift, diagnostics, held_out })
     }
 }
 
@@ -106,7 +127,7 @@ pub(crate) struct Party {
 }
 
 /// Effects of every row by the members that held it out, when every row was held out by one.
-fn held_out(model: &NetModel, design: &Design, parts: &[Parts]) -> Result<Option<Effects>> {
+fn held_out(members: &[Mixture], design: &Design, parts: &[Parts]) -> Result<Option<Effects>> {
     let n = design.n_rows();
     let mut holders: Vec<Vec<usize>> = vec![Vec::new(); n];
     for (k, part) in parts.iter().enumerate() {
@@ -119,7 +140,7 @@ fn held_out(model: &NetModel, design: &Design, parts: &[Parts]) -> Result<Option
     let mut e = vec![0.0; n];
     let mut tells_e = true;
     for (k, part) in parts.iter().enumerate() {
-        let said = predict(std::slice::from_ref(&model.members[k]), design.x(), &part.valid)?;
+        let said = predict(std::slice::from_ref(&members[k]), design.x(), &part.valid)?;
         for (place, &i) in part.valid.iter().enumerate() {
             let share = 1.0 / holders[i].len() as f64;
             out.mu0[i] += share * said.mu0[place];

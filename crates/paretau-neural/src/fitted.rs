@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::predictor::{Answer, PredictWork, Predictor};
+use crate::recalibrate::Shift;
 
 /// Rows a task predicts.
 const BLOCK: usize = 512;
@@ -24,22 +25,19 @@ impl Mixture {
         self.nets[0].0.info.spec.d
     }
 
-    /// The nets' answers, averaged by their shares.
+    /// The nets' answers, averaged by their shares. The propensity is the last one's, whose judge knows of no weights.
     fn answer(&self, x: &Features, rows: &[usize], work: &mut [PredictWork]) -> Result<Answer> {
         if let [(net, _)] = &self.nets[..] {
             return net.answer(x, rows, &mut work[0]);
         }
         let n = rows.len();
-        let mut mixed = Answer { mu0: vec![0.0; n], mu1: vec![0.0; n], e: vec![0.0; n] };
+        let mut mixed = Answer { mu0: vec![0.0; n], mu1: vec![0.0; n], e: Vec::new() };
         for ((net, share), work) in self.nets.iter().zip(work) {
             let said = net.answer(x, rows, work)?;
             let add = |to: &mut [f64], from: &[f64]| to.iter_mut().zip(from).for_each(|(a, b)| *a += share * b);
             add(&mut mixed.mu0, &said.mu0);
             add(&mut mixed.mu1, &said.mu1);
-            add(&mut mixed.e, &said.e);
-            if said.e.len() != n {
-                mixed.e.clear();
-            }
+            mixed.e = said.e;
         }
         Ok(mixed)
     }
@@ -49,6 +47,7 @@ impl Mixture {
 #[derive(Debug)]
 pub struct NetModel {
     pub(crate) members: Vec<Mixture>,
+    pub(crate) shift: Shift,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) held_out: Option<Effects>,
 }
@@ -58,13 +57,14 @@ struct Description {
     members: usize,
     /// What each net of a member counts for.
     shares: Vec<f64>,
+    shift: Shift,
     diagnostics: Diagnostics,
 }
 
 impl NetModel {
     /// Brings a model back.
     pub fn load(state: &State) -> Result<Self> {
-        let Description { members, shares, diagnostics } = state.nested("about")?.parse()?;
+        let Description { members, shares, shift, diagnostics } = state.nested("about")?.parse()?;
         let net = |k: usize, c: usize| {
             Predictor::from_state(&state.nested(&format!("member{k}"))?.nested(&format!("net{c}"))?)
         };
@@ -79,7 +79,10 @@ impl NetModel {
         if members.iter().flat_map(|m| &m.nets).any(|(net, _)| net.info.spec.d != d) {
             return Err(Error::bad_model("the members do not agree on their number of features"));
         }
-        Ok(Self { members, diagnostics, held_out: None })
+        if shift.arms.iter().any(|s| !s.is_finite()) {
+            return Err(Error::bad_model("the shifts of the outcomes are not finite"));
+        }
+        Ok(Self { members, shift, diagnostics, held_out: None })
     }
 }
 
@@ -148,7 +151,13 @@ impl FittedModel for NetModel {
     fn effects(&self, x: &Features) -> Result<Effects> {
         self.check_columns(x)?;
         let rows: Vec<usize> = (0..x.n_rows()).collect();
-        predict(&self.members, x, &rows)
+        let mut all = predict(&self.members, x, &rows)?;
+        if self.shift != Shift::default() {
+            self.shift.apply(0, &mut all.mu0);
+            self.shift.apply(1, &mut all.mu1);
+            all.tau = all.mu1.iter().zip(&all.mu0).map(|(a, b)| a - b).collect();
+        }
+        Ok(all)
     }
 
     fn diagnostics(&self) -> &Diagnostics {
@@ -158,7 +167,12 @@ impl FittedModel for NetModel {
     fn state(&self) -> Result<State> {
         let mut state = State::default();
         let shares = self.members[0].nets.iter().map(|(_, share)| *share).collect();
-        let about = Description { members: self.members.len(), shares, diagnostics: self.diagnostics.clone() };
+        let about = Description {
+            members: self.members.len(),
+            shares,
+            shift: self.shift,
+            diagnostics: self.diagnostics.clone(),
+        };
         state.nest("about", State::new(&about)?);
         for (k, member) in self.members.iter().enumerate() {
             let mut nets = State::default();

@@ -96,8 +96,48 @@ impl Job<'_> {
         scaler: &Scaler,
         seed: Seed,
         name: &str,
-        (ctx, keeper): (&FitContext<'_>, &Keeper<'_>),
+        keeping: (&FitContext<'_>, &Keeper<'_>),
     ) -> Result<PlainPredictor> {
+        let Self { config, design, parts, choice, .. } = *self;
+        let (first, _) = self.propensity_net(sample, scaler, seed, name, keeping)?;
+        let logits = match &sample.known_logit {
+            Some(known) => known.clone(),
+            None => first.outputs(design.x())?,
+        };
+        let mut fixed = vec![1.0_f32; sample.t.len()];
+        let mut weigher = Weigher::new(config.weighting(), Pooling::Pooled, choice.gamma).map_err(failed)?;
+        let scheme = config.weighting();
+        for rows in [&parts.train, &parts.valid] {
+            let t: Vec<u8> = rows.iter().map(|&i| sample.t[i]).collect();
+            if !(t.contains(&0) && t.contains(&1)) || matches!(scheme, Weighting::Uniform) {
+                continue;
+            }
+            let logits: Vec<f64> = rows.iter().map(|&i| logits[i]).collect();
+            let mut w = vec![0.0; rows.len()];
+            weigher.forward(&logits, &t, sample.treated, &mut w).map_err(failed)?;
+            // On a scale of one, so that the learning rate means the same with and without weights.
+            let mean = w.iter().sum::<f64>() / w.len() as f64;
+            rows.iter().zip(&w).for_each(|(&i, w)| fixed[i] = (w / mean) as f32);
+        }
+        sample.fixed = Some(fixed);
+        Ok(first)
+    }
+
+    /// A propensity net that reads the features themselves, for judging and not for training, with its validation loss.
+    pub(crate) fn judge(&self, name: &str, keeping: (&FitContext<'_>, &Keeper<'_>)) -> Result<(PlainPredictor, f64)> {
+        let seed = keeping.0.seed.named("judge").indexed(self.member as u64);
+        let (mut sample, scaler, _) = Sample::<f32>::new(self.design, &self.parts.train)?;
+        self.propensity_net(&mut sample, &scaler, seed, name, keeping)
+    }
+
+    fn propensity_net(
+        &self,
+        sample: &mut Sample<f32>,
+        scaler: &Scaler,
+        seed: Seed,
+        name: &str,
+        (ctx, keeper): (&FitContext<'_>, &Keeper<'_>),
+    ) -> Result<(PlainPredictor, f64)> {
         let Self { config, design, parts, choice, member, parallelism } = *self;
         let size = Size { n: parts.train.len(), d: design.x().n_cols(), outcome: OutcomeKind::Binary };
         let spec = PlainSpec {
@@ -123,27 +163,7 @@ impl Job<'_> {
         };
         let trained = run.train(&mut model, ctx, keeper)?;
         sample.y = outcomes;
-        let first = PlainPredictor::new(spec.hidden.clone(), &spec, scaler.clone(), trained.params)?;
-        let logits = match &sample.known_logit {
-            Some(known) => known.clone(),
-            None => first.outputs(design.x())?,
-        };
-        let mut fixed = vec![1.0_f32; sample.t.len()];
-        let mut weigher = Weigher::new(config.weighting(), Pooling::Pooled, choice.gamma).map_err(failed)?;
-        let scheme = config.weighting();
-        for rows in [&parts.train, &parts.valid] {
-            let t: Vec<u8> = rows.iter().map(|&i| sample.t[i]).collect();
-            if !(t.contains(&0) && t.contains(&1)) || matches!(scheme, Weighting::Uniform) {
-                continue;
-            }
-            let logits: Vec<f64> = rows.iter().map(|&i| logits[i]).collect();
-            let mut w = vec![0.0; rows.len()];
-            weigher.forward(&logits, &t, sample.treated, &mut w).map_err(failed)?;
-            // On a scale of one, so that the learning rate means the same with and without weights.
-            let mean = w.iter().sum::<f64>() / w.len() as f64;
-            rows.iter().zip(&w).for_each(|(&i, w)| fixed[i] = (w / mean) as f32);
-        }
-        sample.fixed = Some(fixed);
-        Ok(first)
+        let net = PlainPredictor::new(spec.hidden.clone(), &spec, scaler.clone(), trained.params)?;
+        Ok((net, trained.score))
     }
 }

@@ -75,6 +75,14 @@ impl Predictor {
         Ok(Self { columns: Centres::new(&scaler), info, scaler, nets, params, first })
     }
 
+    /// The same net with another's word on the propensity.
+    pub(crate) fn judged_by(mut self, judge: PlainPredictor) -> Self {
+        self.info.tells_e = false;
+        self.info.first_step = Some(judge.hidden.clone());
+        self.first = Some(judge);
+        self
+    }
+
     pub(crate) fn work(&self, capacity: usize) -> PredictWork {
         PredictWork {
             rows: Rows::default(),

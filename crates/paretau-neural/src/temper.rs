@@ -3,9 +3,12 @@
 //! Every member holds out its own validation rows, so all rows that are held out by someone speak. Their loss under
 //! Pareto-smoothed balancing weights stands for the loss over both arms' outcomes; with `r` the unweighted nets' residual and
 //! `g` what the weighted nets say more, the share `a` that makes `sum w (r - a g)^2` least is a ratio of sums. As far as the rows
-//! leave it open (its standard error), it is drawn towards one half: two nets that cannot be told apart are best averaged.
+//! leave it open (its standard error), it is drawn towards what nets of equal merit deserve: averages count estimates by their
+//! precision, and weighted nets have learnt from `ess` rows where the others had all of them, so their share is `ess / (1 + ess)`:
+//! one half where weights are equal, little where few rows carry them.
 
 use paretau_core::{Design, Result};
+use paretau_kernels::ess::ess;
 use paretau_kernels::soft_pareto_options::SoftParetoOptions;
 use paretau_kernels::weights::{Pooling, Weigher, Weighting};
 
@@ -13,10 +16,8 @@ use crate::fitted::{Mixture, predict};
 use crate::member::Member;
 use crate::splits::Parts;
 
-/// How far from one half the share is thought to lie before the rows speak, as a standard deviation.
-const PRIOR: f64 = 0.5;
 /// Fewer held-out rows than this say nothing.
-const FEW: usize = 10;
+pub(crate) const FEW: usize = 10;
 
 /// The share of the weighted members and its standard error, from all held-out rows.
 pub(crate) fn weighted_share(
@@ -25,6 +26,7 @@ pub(crate) fn weighted_share(
     parts: &[Parts],
 ) -> Result<(f64, f64)> {
     let (mut cross, mut square, mut noise) = (0.0, 0.0, 0.0);
+    let (mut effective, mut counted) = (0.0, 0.0);
     for ((weighted, plain), part) in weighted.iter().zip(plain).zip(parts) {
         let rows = &part.valid;
         let t: Vec<u8> = rows.iter().map(|&i| design.t()[i]).collect();
@@ -36,9 +38,11 @@ pub(crate) fn weighted_share(
         let (with, without) = (alone(weighted)?, alone(plain)?);
         let said = |e: &paretau_core::Effects, k: usize| if t[k] == 1 { e.mu1[k] } else { e.mu0[k] };
         let known = design.propensity().map(|all| rows.iter().map(|&i| all[i]).collect::<Vec<f64>>());
-        // The unweighted nets' propensity: the weighted encoders are pulled by the weights themselves, towards equal ones.
+        // The judge's propensity: the weighted encoders are pulled by the weights themselves, towards equal ones.
         let Some(e) = known.or_else(|| without.e.clone()) else { continue };
         let Some(w) = balancing(&e, &t, share_treated(design, part)) else { continue };
+        effective += ess(&w).unwrap_or(0.0);
+        counted += w.len() as f64;
         // In units of the outcome's spread, so that squares of huge outcomes stay numbers.
         let unit = plain.predictor.info.scale.sd.max(f64::MIN_POSITIVE);
         for (k, &i) in rows.iter().enumerate() {
@@ -51,12 +55,15 @@ pub(crate) fn weighted_share(
         }
     }
     let (best, variance) = (cross / square, noise / (square * square));
+    let ess = if counted > 0.0 { effective / counted } else { 1.0 };
+    let prior = ess / (1.0 + ess);
     // No rows, or nets that agree: nothing to tell them apart by.
     if !(square > 0.0 && best.is_finite() && variance.is_finite()) {
-        return Ok((0.5, f64::INFINITY));
+        return Ok((prior, f64::INFINITY));
     }
-    let pull = variance / (variance + PRIOR * PRIOR);
-    Ok(((best + pull * (0.5 - best)).clamp(0.0, 1.0), variance.sqrt()))
+    // Before the rows speak, the share is thought to lie about as far from its prior as that from zero.
+    let pull = variance / (variance + prior * prior);
+    Ok(((best + pull * (prior - best)).clamp(0.0, 1.0), variance.sqrt()))
 }
 
 fn share_treated(design: &Design, part: &Parts) -> f64 {
@@ -64,7 +71,7 @@ fn share_treated(design: &Design, part: &Parts) -> f64 {
 }
 
 /// Pareto-smoothed balancing weights, divided by their arm's mean; nothing when they cannot be had.
-fn balancing(e: &[f64], t: &[u8], treated: f64) -> Option<Vec<f64>> {
+pub(crate) fn balancing(e: &[f64], t: &[u8], treated: f64) -> Option<Vec<f64>> {
     let logits: Vec<f64> = e.iter().map(|e| (e.clamp(1e-12, 1.0 - 1e-12) / (1.0 - e).max(1e-12)).ln()).collect();
     let mut w = vec![1.0; t.len()];
     let scheme = Weighting::SoftParetoNorm(SoftParetoOptions::default());

@@ -278,6 +278,26 @@ fn nets_with_and_without_weights_are_mixed_unless_told_otherwise() {
 }
 
 #[test]
+fn the_propensity_told_knows_instruments_that_outcomes_ignore() {
+    let n = 1500;
+    let mut rng = Seed(8).rng();
+    let (mut x, mut t, mut y) = (vec![], vec![], vec![]);
+    for _ in 0..n {
+        let row = [rng.normal(), rng.normal()];
+        // The first column drives the treatment alone, the second the outcome alone.
+        t.push(u8::from(rng.bernoulli(1.0 / (1.0 + (-1.5 * row[0]).exp()))));
+        y.push(row[1] + 0.3 * rng.normal());
+        x.extend(row);
+    }
+    let design = Design::new(Features::Dense(Dense::new(n, 2, x.clone()).unwrap()), t, y).unwrap();
+    let params = short().with("members", 5).with("max_steps", 300).with("min_steps", 300);
+    let told = fit("dpsw-norm", &params, &design, 1).unwrap().effects(design.x()).unwrap().e.unwrap();
+    let truth: Vec<f64> = x.chunks(2).map(|row| 1.0 / (1.0 + (-1.5 * row[0]).exp())).collect();
+    let gap = told.iter().zip(&truth).map(|(a, b)| (a - b).abs()).sum::<f64>() / n as f64;
+    assert!(gap < 0.06, "{gap}");
+}
+
+#[test]
 fn weights_groups_and_known_propensities_are_taken() {
     let design = common::design(200, 4, false);
     let plain = fit("dpsw-norm", &short(), &design, 4).unwrap().effects(design.x()).unwrap();
