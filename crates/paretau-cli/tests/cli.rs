@@ -165,3 +165,24 @@ fn wrong_usage_and_wrong_data_have_their_exit_codes_and_leave_nothing_behind() {
     }
     assert!(!at.join("never.paretau").exists());
 }
+
+#[test]
+fn the_paper_s_settings_are_reachable_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    ok(folder, &["simulate", "synthetic", "--n", "400", "--d", "15", "--out", "rows.csv", "--quiet"]);
+    let fit = |settings: &str, out: &str| {
+        let setting = format!("settings={settings}");
+        let args = ["fit", "rows.csv", "--treatment", "t", "--outcome", "y", "--estimator", "dpsw", "--set", &setting];
+        let rest = ["--set", "members=1", "--set", "block=2", "--out", out, "--quiet", "--json"];
+        paretau(folder, &[&args[..], &rest[..]].concat())
+    };
+    for settings in ["paper-synthetic", "paper-acic", "paper-news"] {
+        let out = fit(settings, &format!("{settings}.paretau"));
+        assert!(out.status.success(), "{settings}: {}", String::from_utf8_lossy(&out.stderr));
+    }
+    let out = fit("paper-ihdp", "none.paretau");
+    let text = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(2), "{text}");
+    assert!(text.contains("paper-synthetic"), "{text}");
+}

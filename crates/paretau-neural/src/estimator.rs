@@ -99,21 +99,20 @@ impl NetEstimator {
         let members: Vec<Mixture> = (0..config.members)
             .map(|k| Mixture::new(nets.iter().map(|all| all[k].clone()).collect(), &shares))
             .collect();
-        let mut held_out = held_out(&members, design, &parts)?;
+        let (rows, mut said) = held_out(&members, design, &parts)?;
         let mut shift = Shift::default();
-        if let (true, Some(rows)) = (config.tempers(), &mut held_out)
-            && let Some((found, told)) = recalibrate::shift(design, rows)
+        if config.tempers()
+            && let Some((found, told)) = recalibrate::shift(design, &rows, &said)
         {
             shift = found;
-            shift.apply(0, &mut rows.mu0);
-            shift.apply(1, &mut rows.mu1);
-            rows.tau = rows.mu1.iter().zip(&rows.mu0).map(|(a, b)| a - b).collect();
+            shift.apply(&mut said);
             for (arm, [mean, error]) in told.into_iter().enumerate() {
                 diagnostics.note(&format!("held_out_error_{arm}"), mean);
                 diagnostics.note(&format!("held_out_error_{arm}_se"), error);
                 diagnostics.note(&format!("shift_{arm}"), shift.arms[arm]);
             }
         }
+        let held_out = (rows.len() == design.n_rows()).then_some(said);
         Ok(NetModel { members, shift, diagnostics, held_out })
     }
 }
@@ -126,34 +125,32 @@ pub(crate) struct Party {
     pub(crate) share: f64,
 }
 
-/// Effects of every row by the members that held it out, when every row was held out by one.
-fn held_out(members: &[Mixture], design: &Design, parts: &[Parts]) -> Result<Option<Effects>> {
+/// The rows that some member held out, and their effects by the members that did.
+fn held_out(members: &[Mixture], design: &Design, parts: &[Parts]) -> Result<(Vec<usize>, Effects)> {
     let n = design.n_rows();
-    let mut holders: Vec<Vec<usize>> = vec![Vec::new(); n];
-    for (k, part) in parts.iter().enumerate() {
-        part.valid.iter().for_each(|&i| holders[i].push(k));
-    }
-    if holders.iter().any(Vec::is_empty) {
-        return Ok(None);
-    }
-    let mut out = Effects { mu0: vec![0.0; n], mu1: vec![0.0; n], tau: vec![0.0; n], e: None, se: None };
-    let mut e = vec![0.0; n];
+    let mut holders = vec![0_u32; n];
+    parts.iter().flat_map(|part| &part.valid).for_each(|&i| holders[i] += 1);
+    let rows: Vec<usize> = (0..n).filter(|&i| holders[i] > 0).collect();
+    let mut place = vec![0; n];
+    rows.iter().enumerate().for_each(|(k, &i)| place[i] = k);
+    let zeros = || vec![0.0; rows.len()];
+    let (mut mu0, mut mu1, mut e) = (zeros(), zeros(), zeros());
     let mut tells_e = true;
-    for (k, part) in parts.iter().enumerate() {
-        let said = predict(std::slice::from_ref(&members[k]), design.x(), &part.valid)?;
-        for (place, &i) in part.valid.iter().enumerate() {
-            let share = 1.0 / holders[i].len() as f64;
-            out.mu0[i] += share * said.mu0[place];
-            out.mu1[i] += share * said.mu1[place];
-            out.tau[i] += share * said.tau[place];
+    for (member, part) in members.iter().zip(parts) {
+        let said = predict(std::slice::from_ref(member), design.x(), &part.valid)?;
+        for (k, &i) in part.valid.iter().enumerate() {
+            let share = 1.0 / f64::from(holders[i]);
+            mu0[place[i]] += share * said.mu0[k];
+            mu1[place[i]] += share * said.mu1[k];
             match &said.e {
-                Some(values) => e[i] += share * values[place],
+                Some(values) => e[place[i]] += share * values[k],
                 None => tells_e = false,
             }
         }
     }
-    out.e = tells_e.then_some(e);
-    Ok(Some(out))
+    let mut out = Effects::from_outcomes(mu0, mu1);
+    out.e = (tells_e && !rows.is_empty()).then_some(e);
+    Ok((rows, out))
 }
 
 /// Runs `n` jobs side by side; the first error wins.

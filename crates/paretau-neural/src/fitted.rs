@@ -152,11 +152,7 @@ impl FittedModel for NetModel {
         self.check_columns(x)?;
         let rows: Vec<usize> = (0..x.n_rows()).collect();
         let mut all = predict(&self.members, x, &rows)?;
-        if self.shift != Shift::default() {
-            self.shift.apply(0, &mut all.mu0);
-            self.shift.apply(1, &mut all.mu1);
-            all.tau = all.mu1.iter().zip(&all.mu0).map(|(a, b)| a - b).collect();
-        }
+        self.shift.apply(&mut all);
         Ok(all)
     }
 

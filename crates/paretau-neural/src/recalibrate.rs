@@ -20,17 +20,17 @@ pub(crate) struct Shift {
 }
 
 impl Shift {
-    /// The shifted outcomes of an arm, in place.
-    pub(crate) fn apply(&self, arm: usize, mu: &mut [f64]) {
-        let by = self.arms[arm];
-        if by == 0.0 {
+    /// Shifts outcomes and effects in place.
+    pub(crate) fn apply(&self, effects: &mut Effects) {
+        if self.arms == [0.0; 2] {
             return;
         }
-        if self.logit {
-            mu.iter_mut().for_each(|m| *m = sigmoid(logit(*m) + by));
-        } else {
-            mu.iter_mut().for_each(|m| *m += by);
+        for (by, mu) in self.arms.into_iter().zip([&mut effects.mu0, &mut effects.mu1]) {
+            mu.iter_mut()
+                .filter(|_| by != 0.0)
+                .for_each(|m| *m = if self.logit { sigmoid(logit(*m) + by) } else { *m + by });
         }
+        effects.tau = effects.mu1.iter().zip(&effects.mu0).map(|(a, b)| a - b).collect();
     }
 }
 
@@ -39,31 +39,33 @@ fn logit(p: f64) -> f64 {
     (p / (1.0 - p)).ln()
 }
 
-/// The shifts that held-out rows ask for, with the weighted mean errors and their standard errors; none without a propensity.
-pub(crate) fn shift(design: &Design, held_out: &Effects) -> Option<(Shift, [[f64; 2]; 2])> {
-    let t = design.t();
-    let e = design.propensity().or(held_out.e.as_deref())?;
+/// The shifts that held-out `rows` ask for, with the weighted mean errors and their standard errors; none without a propensity.
+pub(crate) fn shift(design: &Design, rows: &[usize], held_out: &Effects) -> Option<(Shift, [[f64; 2]; 2])> {
+    let t: Vec<u8> = rows.iter().map(|&i| design.t()[i]).collect();
+    let known = design.propensity().map(|all| rows.iter().map(|&i| all[i]).collect::<Vec<f64>>());
+    let e = known.as_ref().or(held_out.e.as_ref())?;
     let treated = t.iter().filter(|&&t| t == 1).count() as f64 / t.len() as f64;
-    let w = balancing(e, t, treated)?;
+    let w = balancing(e, &t, treated)?;
     let logit = design.outcome() == OutcomeKind::Binary;
     let mut shift = Shift { logit, ..Shift::default() };
     let mut told = [[0.0; 2]; 2];
     for arm in 0..2_u8 {
-        let rows = design.rows_of_arm(arm);
-        if rows.len() < FEW {
+        let own: Vec<usize> = (0..rows.len()).filter(|&k| t[k] == arm).collect();
+        if own.len() < FEW {
             return None;
         }
         let mu = if arm == 1 { &held_out.mu1 } else { &held_out.mu0 };
-        let weight = |i: usize| w[i] * design.weight().map_or(1.0, |s| s[i]);
-        let mass: f64 = rows.iter().map(|&i| weight(i)).sum();
-        let mean = rows.iter().map(|&i| weight(i) / mass * (design.y()[i] - mu[i])).sum::<f64>();
-        let variance = rows.iter().map(|&i| (weight(i) / mass * (design.y()[i] - mu[i] - mean)).powi(2)).sum::<f64>();
+        let weight = |k: usize| w[k] * design.weight().map_or(1.0, |s| s[rows[k]]);
+        let mass: f64 = own.iter().map(|&k| weight(k)).sum();
+        let gap = |k: usize| design.y()[rows[k]] - mu[k];
+        let mean = own.iter().map(|&k| weight(k) / mass * gap(k)).sum::<f64>();
+        let variance = own.iter().map(|&k| (weight(k) / mass * (gap(k) - mean)).powi(2)).sum::<f64>();
         if !(mean.is_finite() && variance.is_finite()) {
             return None;
         }
         let kept = if mean * mean > variance { mean * (1.0 - variance / (mean * mean)) } else { 0.0 };
         // One Newton step turns a difference of probabilities into one of logits.
-        let slope = if logit { rows.iter().map(|&i| weight(i) / mass * mu[i] * (1.0 - mu[i])).sum() } else { 1.0 };
+        let slope = if logit { own.iter().map(|&k| weight(k) / mass * mu[k] * (1.0 - mu[k])).sum() } else { 1.0 };
         shift.arms[usize::from(arm)] = if slope > 1e-6 { kept / slope } else { 0.0 };
         told[usize::from(arm)] = [mean, variance.sqrt()];
     }
@@ -99,11 +101,15 @@ mod tests {
         (Design::new(x, t, y).unwrap(), held)
     }
 
+    fn all(design: &Design) -> Vec<usize> {
+        (0..design.n_rows()).collect()
+    }
+
     #[test]
     fn an_arm_that_is_wrong_by_a_constant_is_put_right() {
         for binary in [false, true] {
             let (design, held) = case(1.0, binary);
-            let (shift, _) = shift(&design, &held).unwrap();
+            let (shift, _) = shift(&design, &all(&design), &held).unwrap();
             assert_eq!(shift.logit, binary);
             assert!((shift.arms[1] + 1.0).abs() < 0.15 && shift.arms[0].abs() < 0.15, "{binary}: {:?}", shift.arms);
         }
@@ -119,7 +125,7 @@ mod tests {
         let population = (0..design.n_rows()).map(gap).sum::<f64>() / design.n_rows() as f64;
         let own = design.rows_of_arm(1);
         let seen = own.iter().map(|&i| gap(i)).sum::<f64>() / own.len() as f64;
-        let (shift, _) = shift(&design, &held).unwrap();
+        let (shift, _) = shift(&design, &all(&design), &held).unwrap();
         assert!(population > 1.5 * seen);
         assert!((shift.arms[1] + population).abs() < 0.5 * (population - seen), "{:?} {population}", shift.arms);
     }
@@ -127,19 +133,19 @@ mod tests {
     #[test]
     fn errors_within_their_noise_are_left_alone_and_probabilities_stay_so() {
         let (design, held) = case(0.0, false);
-        let (found, told) = shift(&design, &held).unwrap();
+        let (found, told) = shift(&design, &all(&design), &held).unwrap();
         for (by, [mean, error]) in found.arms.into_iter().zip(told) {
             assert!(by.abs() <= mean.abs() && (mean.abs() > error || by == 0.0));
         }
-        let mut mu = [0.0, 0.3, 1.0];
-        Shift { arms: [0.0, 9.0], logit: true }.apply(1, &mut mu);
-        assert!(mu.iter().all(|m| (0.0..=1.0).contains(m)));
+        let mut effects = Effects::from_outcomes(vec![0.0, 0.3, 1.0], vec![0.0, 0.3, 1.0]);
+        Shift { arms: [0.0, 9.0], logit: true }.apply(&mut effects);
+        assert!(effects.mu1.iter().all(|m| (0.0..=1.0).contains(m)) && effects.tau[1] > 0.6 && effects.mu0[1] == 0.3);
     }
 
     #[test]
     fn a_few_rows_or_no_propensity_ask_for_nothing() {
         let (design, mut held) = case(1.0, false);
         held.e = None;
-        assert!(shift(&design, &held).is_none());
+        assert!(shift(&design, &all(&design), &held).is_none());
     }
 }

@@ -42,7 +42,7 @@ pub const SPECS: &[ParamSpec] = &[
     spec(
         "gamma",
         ParamKind::Auto(&ParamKind::Float { min: 0.0, max: 1.0 }),
-        "Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both and mixes them by their loss on held-out rows.",
+        "Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both, mixes them by their loss on held-out rows and puts each arm's mean right by those rows' smoothed residuals.",
     ),
     spec(
         "balance",
