@@ -27,7 +27,7 @@ pub(crate) fn run(
     let plan = Plan::open(plan).map_err(to_py)?;
     let shard: Shard = shard.map_or(Ok(Shard::WHOLE), str::parse).map_err(to_py)?;
     let report = enter_watched(py, listener.as_ref(), |observer| {
-        let options = RunOptions { folder: &folder, resume, shard, data_folder: &data_folder, observer };
+        let options = RunOptions { folder: &folder, resume, shard, data_folder: &data_folder, observer, watch: None };
         with_threads(n_jobs, || run_plan(&plan, &options))
     })?;
     Ok(json!({

@@ -71,6 +71,7 @@ def metric(
     rows: tuple[NDArray[np.uint8], _Vector] | None = None,
     nuisance: Sequence[_Vector] | None = None,
     truth: _Vector | None = None,
+    encoders: str | None = None,
     weight: _Vector | None = None,
     seed: int = 0,
 ) -> tuple[float, float | None] | None: ...

@@ -6,8 +6,8 @@ use paretau_core::Result;
 
 use super::{Section, unit};
 use crate::html::{code, escape};
-use crate::ink::Paint;
 use crate::number::{Unit, count, percent};
+use crate::paint::Paint;
 use crate::plot::{Axis, Key, Mark, Plot, Shape};
 use crate::records::{Interval, Question, Records};
 
@@ -136,7 +136,7 @@ fn averages(records: &Records, unit: Unit) -> Plot {
         title: "Average effects with 95 % intervals".to_owned(),
         alternative: format!("Points with intervals. {}.", told.join("; ")),
         x: Axis::over(axis_label(&records.question), values),
-        y: Axis { label: String::new(), range: rows.len() as f64 - 0.4..-0.6, log: false, format: |_| String::new() },
+        y: Axis::of_names(rows.len()),
         names: Some(rows.iter().map(|r| r.0.clone()).collect()),
         legend: if records.findings.is_some() {
             vec![

@@ -3,8 +3,8 @@
 use paretau_core::Result;
 
 use super::Section;
-use crate::ink::Paint;
 use crate::number::{count, significant};
+use crate::paint::Paint;
 use crate::plot::{Axis, Key, Mark, Plot, Shape};
 use crate::records::{Curve, Records};
 
