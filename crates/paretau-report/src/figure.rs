@@ -159,9 +159,10 @@ impl Figure {
         };
         let width = 2 * MARGIN + columns * own + (columns - 1) * GAP;
         let mut plots: Vec<Plot> = self.panels.iter().map(|panel| panel.plot("p")).collect();
-        // One legend for all panels where all have the same.
-        let keys: Vec<Key> = plots.first().map(|plot| plot.legend.clone()).unwrap_or_default();
-        let shared = plots.iter().all(|plot| same_texts(&plot.legend, &keys));
+        // One legend for all panels where none has a key that the longest has not.
+        let keys: Vec<Key> =
+            plots.iter().map(|plot| &plot.legend).max_by_key(|keys| keys.len()).cloned().unwrap_or_default();
+        let shared = plots.iter().all(|plot| plot.legend.iter().all(|key| keys.contains(key)));
         let mut out = vec![];
         let mut y = MARGIN;
         for line in wrapped(&self.title, width - 2 * MARGIN, 15.0) {
@@ -207,10 +208,6 @@ impl Figure {
     }
 }
 
-fn same_texts(a: &[Key], b: &[Key]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.text == b.text)
-}
-
 fn units((x, y): (u32, u32)) -> (i32, i32) {
     ((x * FINE) as i32, (y * FINE) as i32)
 }
@@ -224,8 +221,10 @@ fn wrapped(text: &str, pixels: u32, size: f64) -> Vec<String> {
     let mut lines: Vec<String> = vec![];
     for word in text.split_whitespace() {
         match lines.last_mut() {
-            // `text_width` is of letters of 12 pixels.
-            Some(line) if f64::from(text_width(line) + text_width(word) + 7) * size / 12.0 <= f64::from(pixels) => {
+            // `text_width` is of letters of 12 pixels, and generous, as single words need it; long lines even out.
+            Some(line)
+                if 0.93 * f64::from(text_width(line) + text_width(word) + 7) * size / 12.0 <= f64::from(pixels) =>
+            {
                 line.push(' ');
                 line.push_str(word);
             }

@@ -231,7 +231,7 @@ pub(crate) enum Mark {
 }
 
 /// A line of the legend.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) paint: Paint,
     pub(crate) shape: Shape,

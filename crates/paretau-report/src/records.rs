@@ -285,8 +285,10 @@ pub struct ArmOverlap {
 /// One training curve: an objective over steps, for one member of an ensemble.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
-    /// What is shown, e.g. `valid_objective`.
+    /// What is shown, as a title.
     pub name: String,
+    /// What its axis counts, in a word.
+    pub axis: String,
     /// Member of the ensemble, from 0.
     pub member: usize,
     /// Step and value.

@@ -57,7 +57,22 @@ def run(
     *,
     resume: bool,
     shard: str | None,
+    quick: bool,
     data_folder: str,
+    n_jobs: int | None,
+    listener: Callable[[str], None] | None,
+) -> str: ...
+def compare(folder: str) -> str: ...
+def tune(
+    table: Table,
+    *,
+    roles: str,
+    estimator: str,
+    spec: str,
+    seed: int,
+    valid_share: float,
+    records: str | None,
+    resume: bool,
     n_jobs: int | None,
     listener: Callable[[str], None] | None,
 ) -> str: ...

@@ -99,7 +99,7 @@ fn context(records: &Records, unit: Unit) -> String {
 fn warnings(warnings: &[String]) -> String {
     if warnings.is_empty() {
         return "<div class=\"notice calm\"><h3>Nothing stands out</h3><p>No check of the overlap, the weights or the fit \
-                raised a warning.</p></div>"
+                raised a warning. None of them can see a cause that is not among the features.</p></div>"
             .to_owned();
     }
     let items: String = warnings.iter().map(|w| format!("<li>{}</li>", escape(w))).collect();
