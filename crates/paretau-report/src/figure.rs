@@ -363,7 +363,8 @@ impl Panel {
                 ends.push(mean);
             }
         }
-        let mut legend = vec![Key::new(Paint::Main, Shape::Dot, "mean, 95 % interval")];
+        let sure = rows.iter().any(|row| row.interval.is_some());
+        let mut legend = vec![Key::new(Paint::Main, Shape::Dot, if sure { "mean, 95 % interval" } else { "mean" })];
         if rows.iter().any(|row| row.values.len() > 1) {
             legend.push(Key::new(Paint::Before, Shape::Speck, "each realisation"));
         }

@@ -148,7 +148,10 @@ fn training(about: &About) -> Vec<Curve> {
         for look in history {
             let (Some(&step), Some(&value)) = (look.get("step"), look.get(measure)) else { continue };
             let (member, stage) = (number(look, "member"), number(look, "stage"));
-            let curve = match curves.iter_mut().position(|(s, c)| *s == stage && c.member == member) {
+            // A member may be several nets, trained one after the other: steps that start anew are another net's.
+            let goes_on = |c: &Curve| c.points.last().is_none_or(|last| last.0 < step);
+            let own = curves.iter().rposition(|(s, c)| *s == stage && c.member == member);
+            let curve = match own.filter(|at| goes_on(&curves[*at].1)) {
                 Some(at) => &mut curves[at].1,
                 None => {
                     let name = if stages > 1 { format!("{title}, stage {}", stage + 1) } else { title.to_owned() };

@@ -60,7 +60,7 @@ fn plot(k: usize, name: &str, curves: &[&Curve]) -> Plot {
         y: Axis::over(axis, curves.iter().flat_map(|c| c.points.iter().map(|p| p.1))),
         names: None,
         legend: vec![
-            Key::new(Paint::Main, Shape::Line, if members > 1 { format!("{members} members") } else { axis.into() }),
+            Key::new(Paint::Main, Shape::Line, if members > 1 { format!("{members} trainings") } else { axis.into() }),
             Key::new(Paint::Limit, Shape::Ring, "kept"),
         ],
         marks,
