@@ -67,7 +67,7 @@ def test_methods_are_compared_within_realisations(folder):
 
 
 def test_plans_need_their_folder(tmp_path):
-    with pytest.raises(paretau.FileError, match="holds no run"):
+    with pytest.raises(paretau.DataError, match="holds no run"):
         paretau.compare(tmp_path)
     # The paper's table on the data that are there; here there are none, so that a generated corpus stands in.
     plan = tmp_path / "news.toml"
@@ -80,15 +80,17 @@ def test_plans_need_their_folder(tmp_path):
 
 
 def test_a_search_starts_with_the_defaults_and_makes_an_estimator(people, tmp_path):
-    settings = {"treatment": "t", "outcome": "y", "trials": 5, "folds": 2, "random_state": 1}
-    found = paretau.tune("lr-2", people, records=tmp_path / "trials.jsonl", **settings)
-    assert len(found.trials) == 5
-    assert found.trials[0]["params"] == {}
+    settings = {"treatment": "t", "outcome": "y", "trials": 4, "folds": 2, "random_state": 1, "n_estimators": 50}
+    found = paretau.tune("causal-forest", people, records=tmp_path / "trials.jsonl", **settings)
+    assert len(found.trials) == 4
+    assert found.trials[0]["params"] == {"n_estimators": 50}
+    assert all(trial["params"]["n_estimators"] == 50 for trial in found.trials)
     assert found.value <= found.default_value
-    again = paretau.tune("lr-2", people, records=tmp_path / "trials.jsonl", resume=True, **settings)
+    again = paretau.tune("causal-forest", people, records=tmp_path / "trials.jsonl", resume=True, **settings)
     assert again == found
     model = found.estimator(random_state=0)
-    assert isinstance(model, paretau.LinearEffect)
+    assert isinstance(model, paretau.CausalForest)
+    assert model.get_params()["n_estimators"] == 50
     x = people[[c for c in people.columns if c.startswith("x")]]
     assert model.fit(x, people["y"], treatment=people["t"]).effect(x).shape == (400,)
 
