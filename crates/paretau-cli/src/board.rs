@@ -159,7 +159,7 @@ mod tests {
         let scores = [("pehe".to_owned(), 0.25)].into_iter().collect();
         let mut record = Record { key: cell.key(), cell, scores, error: None, seconds: 2.04 };
         let at = |record: &'_ Record| -> (String, Vec<Row>) {
-            let standing = Standing { record, done: 3, total: 10, left: Duration::from_secs(600) };
+            let standing = Standing { record, done: 3, total: 10, left: Duration::from_mins(10) };
             let mut rows: Vec<Row> =
                 plan.methods.iter().map(|m| Row { method: m.label().to_owned(), ..Row::default() }).collect();
             note(&mut rows, &standing, "pehe");

@@ -229,26 +229,26 @@ pub const METRICS: &[Metric] = &[
         summary: "how much more the instrument encoder reads instruments than other features; 1 is twice as much",
         better: Better::Higher,
         needs: Needs::Encoders,
-        compute: |e| encoder(e, Third::Instrument),
+        compute: |e| Ok(encoder(e, Third::Instrument)),
     },
     Metric {
         name: "encoder_confounder",
         summary: "how much more the confounder encoder reads confounders than other features; 1 is twice as much",
         better: Better::Higher,
         needs: Needs::Encoders,
-        compute: |e| encoder(e, Third::Confounder),
+        compute: |e| Ok(encoder(e, Third::Confounder)),
     },
     Metric {
         name: "encoder_adjuster",
         summary: "how much more the adjuster encoder reads adjusters than other features; 1 is twice as much",
         better: Better::Higher,
         needs: Needs::Encoders,
-        compute: |e| encoder(e, Third::Adjuster),
+        compute: |e| Ok(encoder(e, Third::Adjuster)),
     },
 ];
 
-fn encoder(evidence: &Evidence<'_>, third: Third) -> Result<Option<Score>> {
-    Ok(evidence.encoders.and_then(|roles| encoder_difference(roles, third)).map(Score::plain))
+fn encoder(evidence: &Evidence<'_>, third: Third) -> Option<Score> {
+    evidence.encoders.and_then(|roles| encoder_difference(roles, third)).map(Score::plain)
 }
 
 #[cfg(test)]
