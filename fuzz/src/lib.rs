@@ -55,29 +55,32 @@ pub fn model_state(bytes: &[u8]) {
     let (way, json) = rest.split_at(depth);
     let Ok(value) = serde_json::from_slice::<Value>(json) else { return };
     let mut state = fitted().0.clone();
-    let mut place = &mut state.json;
-    for &turn in way {
-        let turn = usize::from(turn);
-        let deeper = match place {
-            Value::Object(fields) if !fields.is_empty() => {
-                let n = fields.len();
-                fields.values_mut().nth(turn % n)
-            }
-            Value::Array(items) if !items.is_empty() => {
-                let n = items.len();
-                items.get_mut(turn % n)
-            }
-            // A leaf: from here the value goes.
-            _ => break,
-        };
-        match deeper {
-            Some(inside) => place = inside,
-            None => return,
-        }
-    }
-    *place = value;
+    put(&mut state.json, way, value);
     if let Ok(sealed) = file::to_bytes(&state) {
         model_file(&sealed);
+    }
+}
+
+/// Puts a value where the way leads, or at the leaf where it ends.
+fn put(place: &mut Value, way: &[u8], value: Value) {
+    let inside = way.split_first().and_then(|(&turn, rest)| {
+        let turn = usize::from(turn);
+        let deeper = match place {
+            Value::Object(fields) => {
+                let n = fields.len().max(1);
+                fields.values_mut().nth(turn % n)
+            }
+            Value::Array(items) => {
+                let n = items.len().max(1);
+                items.get_mut(turn % n)
+            }
+            _ => None,
+        };
+        deeper.map(|deeper| (deeper, rest))
+    });
+    match inside {
+        Some((deeper, rest)) => put(deeper, rest, value),
+        None => *place = value,
     }
 }
 

@@ -20,5 +20,5 @@ pub use page::{render, render_run};
 pub use records::{
     ArmOverlap, ArmWeights, Average, Balance, Bin, Curve, EffectGroup, EffectNode, EffectSplit, EffectSummary,
     EffectTree, Findings, Interval, Making, Overlap, Param, Question, Records, RunComparison, RunPair, RunPublished,
-    RunRecords, RunScore, SortedEffect, Subgroup, Tail, WeightRank,
+    RunRecords, RunScore, RunTail, SortedEffect, Subgroup, Tail, WeightRank,
 };

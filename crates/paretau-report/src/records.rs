@@ -350,6 +350,23 @@ pub struct RunRecords {
     pub published: Vec<RunPublished>,
     /// Methods against each other.
     pub comparison: Option<RunComparison>,
+    /// Tails that an illustration fitted.
+    pub tails: Vec<RunTail>,
+}
+
+/// A tail that an illustration fitted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunTail {
+    /// Which smoothing.
+    pub name: String,
+    /// Weights that make its tail, softly counted.
+    pub tail: f64,
+    /// Scale.
+    pub sigma: f64,
+    /// Shape.
+    pub xi: f64,
+    /// Largest weight afterwards.
+    pub largest: f64,
 }
 
 /// A published number beside ours.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use paretau_core::{Error, Result};
 use paretau_eval::METRICS;
-use paretau_report::{Figure, RunComparison, RunPair, RunPublished, RunRecords, RunScore};
+use paretau_report::{Figure, RunComparison, RunPair, RunPublished, RunRecords, RunScore, RunTail};
 
 use crate::experiment::{self, Cell, Method, Plan, Record};
 
@@ -38,15 +38,15 @@ pub fn run_records(folder: &Path) -> Result<RunRecords> {
         .collect();
     // Records of another version have other keys; a page about them is better than none.
     let own = if own.is_empty() { records.iter().collect() } else { own };
-    let figure = match &plan.illustration {
-        Some(drawing) => drawing.draw(&plan.summary)?.0,
-        None => experiment::figure(&plan, &own),
+    let (figure, tails) = match &plan.illustration {
+        Some(drawing) => drawing.draw(&plan.summary)?,
+        None => (experiment::figure(&plan, &own), vec![]),
     };
-    Ok(study(&plan, &own, &figure))
+    Ok(study(&plan, &own, &figure, tails))
 }
 
 /// What the page about a plan's records tells.
-pub(crate) fn study(plan: &Plan, records: &[&Record], figure: &Figure) -> RunRecords {
+pub(crate) fn study(plan: &Plan, records: &[&Record], figure: &Figure, tails: Vec<RunTail>) -> RunRecords {
     let mut rows: Vec<(&str, &str)> = vec![];
     for record in records {
         let row = (record.cell.data.name.as_str(), record.cell.method.label());
@@ -80,6 +80,7 @@ pub(crate) fn study(plan: &Plan, records: &[&Record], figure: &Figure) -> RunRec
         figure: (!figure.is_empty()).then(|| figure.clone()),
         published: published(plan, &scores),
         comparison: experiment::compare(plan, records).map(comparison),
+        tails,
         scores,
     }
 }

@@ -6,12 +6,15 @@ use paretau_core::Result;
 use super::Section;
 use crate::html::{Cell, Table, code, escape};
 use crate::number::{count, fixed, significant};
-use crate::records::{RunComparison, RunPair, RunPublished, RunRecords, RunScore};
+use crate::records::{RunComparison, RunPair, RunPublished, RunRecords, RunScore, RunTail};
 
 pub(crate) fn run(records: &RunRecords) -> Result<Vec<Section>> {
     let mut parts = vec![Section { id: "result", heading: "The result", html: result(records) }];
     if let Some(figure) = &records.figure {
         parts.push(Section { id: "figure", heading: "The figure", html: figure.html("figure")? });
+    }
+    if !records.tails.is_empty() {
+        parts.push(Section { id: "tails", heading: "The fitted tails", html: tails(&records.tails).html() });
     }
     if !records.published.is_empty() {
         parts.push(Section { id: "published", heading: "Beside the published numbers", html: published(records) });
@@ -165,6 +168,20 @@ fn against(comparison: &RunComparison) -> String {
         ranks.html(),
         pairs.html()
     )
+}
+
+fn tails(tails: &[RunTail]) -> Table<'static> {
+    Table {
+        caption: "The generalised Pareto distribution that smooths the largest weights",
+        header: &["smoothing", "weights in the tail", "scale", "shape", "largest weight after"],
+        rows: tails
+            .iter()
+            .map(|t| {
+                let number = |value: f64, decimals: usize| Cell::number(value, &fixed(value, decimals));
+                vec![Cell::text(&t.name), number(t.tail, 1), number(t.sigma, 3), number(t.xi, 3), number(t.largest, 1)]
+            })
+            .collect(),
+    }
 }
 
 fn table(scores: &[RunScore]) -> Table<'static> {

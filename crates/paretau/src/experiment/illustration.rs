@@ -7,7 +7,7 @@ use paretau_kernels::pareto::HardPareto;
 use paretau_kernels::soft_pareto::SoftPareto;
 use paretau_kernels::soft_pareto_options::{SoftParetoOptions, Units};
 use paretau_kernels::soft_rank::SoftRank;
-use paretau_report::{Content, Figure, FigureLine, FigurePoint, Panel};
+use paretau_report::{Content, Figure, FigureLine, FigurePoint, Panel, RunTail};
 use serde::{Deserialize, Serialize};
 
 /// Points of a curve.
@@ -35,21 +35,6 @@ pub struct Illustration {
     pub kappa: f64,
 }
 
-/// A fitted tail, as told in a table.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Told {
-    /// Which smoothing.
-    pub name: String,
-    /// Weights that make its tail, softly counted.
-    pub tail: f64,
-    /// Scale.
-    pub sigma: f64,
-    /// Shape.
-    pub xi: f64,
-    /// Largest weight afterwards.
-    pub largest: f64,
-}
-
 impl Illustration {
     pub(super) fn check(&self) -> Result<()> {
         let positive = |values: &[f64]| values.iter().all(|v| v.is_finite() && *v > 0.0);
@@ -66,7 +51,7 @@ impl Illustration {
     }
 
     /// The figure, and what was fitted.
-    pub(crate) fn draw(&self, title: &str) -> Result<(Figure, Vec<Told>)> {
+    pub(crate) fn draw(&self, title: &str) -> Result<(Figure, Vec<RunTail>)> {
         let (smoothed, told) = self.smoothed()?;
         let figure = Figure {
             title: title.to_owned(),
@@ -123,7 +108,7 @@ impl Illustration {
     }
 
     /// Weights by rank before and after smoothing.
-    fn smoothed(&self) -> Result<(Panel, Vec<Told>)> {
+    fn smoothed(&self) -> Result<(Panel, Vec<RunTail>)> {
         let w = self.draws();
         let mut told = vec![];
         let mut out = vec![0.0; w.len()];
@@ -192,10 +177,10 @@ fn by_rank(w: &[f64]) -> Vec<(f64, f64)> {
     sorted.into_iter().take(RANKS).enumerate().map(|(k, w)| ((k + 1) as f64, w)).collect()
 }
 
-fn tell(name: &str, fit: TailFit, out: &[f64]) -> Option<Told> {
+fn tell(name: &str, fit: TailFit, out: &[f64]) -> Option<RunTail> {
     let TailFit::Smoothed { sigma, xi, soft_m, .. } = fit else { return None };
     let largest = out.iter().fold(0.0_f64, |a, b| a.max(*b));
-    Some(Told { name: name.to_owned(), tail: soft_m, sigma, xi, largest })
+    Some(RunTail { name: name.to_owned(), tail: soft_m, sigma, xi, largest })
 }
 
 fn numeric(error: KernelError) -> Error {
@@ -217,7 +202,7 @@ pub(super) fn csv(figure: &Figure) -> String {
 }
 
 /// The fits as a table, for people.
-pub(super) fn markdown(name: &str, figure: &Figure, told: &[Told]) -> String {
+pub(super) fn markdown(name: &str, figure: &Figure, told: &[RunTail]) -> String {
     let mut out = format!("# {name}\n\n{}\n\n![{}](figure.svg)\n\n{}\n\n", figure.title, figure.title, figure.caption);
     out += "| smoothing | weights in the tail | scale | shape | largest weight after |\n|---|---|---|---|---|\n";
     for row in told {

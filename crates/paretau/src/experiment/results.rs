@@ -22,21 +22,21 @@ pub(super) fn write_plan(plan: &Plan, folder: &Path) -> Result<()> {
 /// Writes everything that is made from records. The same records give the same files.
 pub fn write(plan: &Plan, records: &[&Record], folder: &Path) -> Result<()> {
     let write = |name: &str, bytes: &[u8]| write_atomically(&folder.join(name), bytes);
-    let figure = if let Some(drawing) = &plan.illustration {
+    let (figure, tails) = if let Some(drawing) = &plan.illustration {
         let (figure, told) = drawing.draw(&plan.summary)?;
         write("table.md", illustration::markdown(&plan.name, &figure, &told).as_bytes())?;
         write("table.csv", illustration::csv(&figure).as_bytes())?;
-        figure
+        (figure, told)
     } else {
         write("table.md", markdown(plan, records).as_bytes())?;
         write("table.csv", csv(plan, records).as_bytes())?;
         write("comparison.md", super::comparison(plan, records).as_bytes())?;
-        figure(plan, records)
+        (figure(plan, records), vec![])
     };
     if !figure.is_empty() {
         write("figure.svg", figure.svg()?.as_bytes())?;
         write("figure.png", &figure.png()?)?;
     }
-    let page = paretau_report::render_run(&crate::run_report::study(plan, records, &figure))?;
+    let page = paretau_report::render_run(&crate::run_report::study(plan, records, &figure, tails))?;
     write("report.html", page.as_bytes())
 }
