@@ -137,6 +137,7 @@ fn metrics_page(metrics: &[Value]) -> String {
             "rows" => "treatment and outcome",
             "nuisance" => "treatment, outcome and cross-fitted nuisances",
             "truth" => "the truth of a simulation",
+            "encoders" => "encoders, and features in thirds of known roles",
             other => other,
         };
         let _ =

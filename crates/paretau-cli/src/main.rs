@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
+mod board;
 mod checkpoint;
 mod commands;
 mod exit;

@@ -90,7 +90,105 @@ fn a_constant_effect_and_a_net_have_their_pages() {
     let net = ["dpsw-norm", "--set", "members=1", "--set", "max_steps=100"];
     let (net, records) = page(at, &[&roles[..], &net[..]].concat());
     assert!(net.contains("How training went") && net.contains("instruments"));
-    assert!(!records["training"].as_array().unwrap().is_empty());
+    let curves = records["training"].as_array().unwrap();
+    let named = |name: &str| curves.iter().any(|c| c["name"].as_str().unwrap().contains(name));
+    for name in
+        ["Objective", "Loss of outcomes", "Cross-entropy", "Loss of the propensity", "Largest weight", "Effective"]
+    {
+        assert!(named(name), "{name}: {curves:?}");
+    }
+    // A member may be several nets; a line never goes back.
+    for curve in curves {
+        let steps: Vec<f64> = curve["points"].as_array().unwrap().iter().map(|p| p[0].as_f64().unwrap()).collect();
+        assert!(steps.is_sorted_by(|a, b| a < b), "{steps:?}");
+    }
+}
+
+const STUDY: &str = r#"
+name = "study"
+summary = "Two methods over the number of features"
+note = "Their data are others."
+metrics = ["pehe"]
+hero = "lr-2"
+
+[[data]]
+name = "d=6"
+simulator = "synthetic"
+params = { n = 300, d = 6 }
+realisations = [1, 2]
+
+[[data]]
+name = "d=9"
+simulator = "synthetic"
+params = { n = 300, d = 9 }
+realisations = [1, 2]
+
+# Too few rows to split: every cell of it fails.
+[[data]]
+name = "d=12"
+simulator = "synthetic"
+params = { n = 4, d = 12 }
+realisations = [1, 2]
+
+[figure]
+x = "d"
+x_label = "features"
+
+[[figure.panels]]
+metric = "pehe"
+title = "error"
+
+[[methods]]
+estimator = "lr-1"
+
+[[methods]]
+estimator = "lr-2"
+
+[[published]]
+data = "Elsewhere"
+method = "lr-2"
+mean = 0.5
+sd = 0.1
+"#;
+
+#[test]
+fn a_study_has_figures_and_a_page_with_published_numbers_and_failures() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    std::fs::write(at.join("study.toml"), STUDY).unwrap();
+    let out = Command::new(env!("CARGO_BIN_EXE_paretau"))
+        .args(["run", "study.toml", "--out", "out"])
+        .current_dir(at)
+        .output()
+        .unwrap();
+    assert!(out.status.success());
+    // Not on a terminal: a line a cell, with the time left on all but the last.
+    let told = String::from_utf8(out.stderr).unwrap();
+    let lines: Vec<&str> = told.lines().filter(|line| line.starts_with('[')).collect();
+    assert_eq!(lines.len(), 12, "{told}");
+    assert!(lines[0].starts_with("[1/12]") && lines[0].ends_with(" left") && !lines[11].contains(" left"), "{told}");
+    let read = |name: &str| std::fs::read(at.join("out").join(name)).unwrap();
+    assert!(read("figure.png").starts_with(b"\x89PNG\r\n"));
+    let figure = String::from_utf8(read("figure.svg")).unwrap();
+    assert!(figure.contains("lr-2") && figure.contains("stroke-dasharray") && !figure.contains("NaN"));
+    let page = String::from_utf8(read("report.html")).unwrap();
+    for words in ["Elsewhere", "Their data are others.", "Methods against each other", "s-series-1", "lr-2"] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert_eq!(told.matches("failed:").count(), 4, "{told}");
+    assert!(page.contains("What failed") && page.contains("4 of 12 runs failed"));
+    assert_eq!(page.matches("<li>d=12, realisation ").count(), 4);
+    // `report` makes the same page from the folder, and from records alone where the plan was lost.
+    paretau(at, &["report", "out", "--out", "again.html"]);
+    assert_eq!(std::fs::read_to_string(at.join("again.html")).unwrap(), page);
+    std::fs::remove_file(at.join("out/plan.toml")).unwrap();
+    paretau(at, &["report", "out", "--out", "bare.html"]);
+    assert!(std::fs::read_to_string(at.join("bare.html")).unwrap().contains("A run without its plan"));
+    // The illustration has neither data nor records.
+    paretau(at, &["run", "fig2", "--out", "fig2"]);
+    let curves = std::fs::read_to_string(at.join("fig2/table.csv")).unwrap();
+    assert!(curves.lines().count() > 1000 && curves.contains("hard rank"));
+    assert!(std::fs::read_to_string(at.join("fig2/report.html")).unwrap().contains("soft rank"));
 }
 
 #[test]

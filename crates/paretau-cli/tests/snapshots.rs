@@ -36,8 +36,21 @@ fn check(snapshots: Vec<(String, String)>) {
     assert!(changed.is_empty(), "{}\nPARETAU_RECORD=1 writes them anew", changed.join("\n"));
 }
 
-const COMMANDS: [&str; 11] =
-    ["demo", "list", "describe", "simulate", "fit", "effect", "evaluate", "diagnose", "run", "completions", "man"];
+const COMMANDS: [&str; 13] = [
+    "demo",
+    "list",
+    "describe",
+    "simulate",
+    "fit",
+    "effect",
+    "evaluate",
+    "diagnose",
+    "report",
+    "tune",
+    "run",
+    "completions",
+    "man",
+];
 
 #[test]
 fn help() {
@@ -139,6 +152,8 @@ fn json() {
         ("diagnose-data", "diagnose people.csv --treatment t --outcome y"),
         ("diagnose-model", "diagnose model.paretau"),
         ("run", "run first-look --out r --shard 1/5"),
+        ("report-run", "report r --out run.html"),
+        ("tune", "tune people.csv --treatment t --outcome y --estimator lr-2 --trials 2"),
     ];
     let snapshots = cases.iter().map(|(name, args)| {
         let document = common::json(folder.path(), &args.split_whitespace().collect::<Vec<_>>());

@@ -1,12 +1,14 @@
 //! Simulators against their formulas, their moments, and the first rows that a seed has always given.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+use std::path::PathBuf;
 
 use paretau_core::{Features, OutcomeKind, Params, Seed};
 use paretau_data::simulate::{
     AcicConfig, CausalmlConfig, GrfConfig, NewsConfig, OverlapConfig, SyntheticConfig, TrialConfig, acic, causalml,
     grf, news, overlap, synthetic, trial,
 };
-use paretau_data::{SIMULATORS, Simulated, simulator};
+use paretau_data::{Dataset, SIMULATORS, Simulated, assign, simulator};
 
 fn mean(v: &[f64]) -> f64 {
     v.iter().sum::<f64>() / v.len() as f64
@@ -218,6 +220,48 @@ fn news_is_sparse_and_of_the_original_size() {
         let effects = tau(&s);
         assert!(effects.iter().all(|v| *v > 0.0) && (0.3..9.0).contains(&mean(&effects)), "{}", mean(&effects));
     }
+}
+
+/// Mean and standard deviation of the effect.
+fn size(effects: &[f64]) -> (f64, f64) {
+    (mean(effects), sd(effects))
+}
+
+/// The original archive's 50 realisations have average effects from 1.2 to 4.1, and effects whose standard deviation is
+/// about 3.3 on average.
+#[test]
+fn effects_of_the_generated_news_are_of_the_original_size() {
+    let sizes: Vec<(f64, f64)> = (1..=50)
+        .map(|seed| size(&tau(&news(&NewsConfig { n: 1_000, d: 200, ..NewsConfig::default() }, Seed(seed)).unwrap())))
+        .collect();
+    let mut averages: Vec<f64> = sizes.iter().map(|s| s.0).collect();
+    averages.sort_by(f64::total_cmp);
+    let spread = mean(&sizes.iter().map(|s| s.1).collect::<Vec<_>>());
+    // Generated topics can be rarer than any that real articles have, so that not every realisation is inside.
+    let inside = averages.iter().filter(|a| (1.2..4.1).contains(*a)).count();
+    assert!(inside >= 40 && averages[0] > 0.3 && averages[49] < 6.0, "{inside} {averages:?}");
+    assert!((spread - 3.3).abs() < 0.5, "{spread}");
+}
+
+/// Ten realisations of the same process on 5000 newspaper articles.
+#[test]
+fn effects_on_real_articles_are_of_the_original_size() {
+    let folder = std::env::var_os("PARETAU_DATA")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
+    let set = Dataset::named("newslike").unwrap();
+    if set.realisations(&folder).is_empty() {
+        eprintln!("skipped: newslike is not in the data folder");
+        return;
+    }
+    let mut sizes = vec![];
+    for i in set.realisations(&folder) {
+        let (table, roles) = set.load(&folder, i).unwrap();
+        let truth = assign(table, &roles).unwrap().oracle.unwrap();
+        sizes.push(size(&truth.tau()));
+    }
+    assert!(sizes.iter().all(|(ate, _)| (1.2..4.1).contains(ate)), "{sizes:?}");
+    let spread = mean(&sizes.iter().map(|s| s.1).collect::<Vec<_>>());
+    assert!((spread - 3.3).abs() < 0.5, "{spread}");
 }
 
 /// First row (t, y, mu0, mu1, e, sum of x) of 100 rows at seed 7. These change only with the process itself, and

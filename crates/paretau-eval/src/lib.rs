@@ -6,6 +6,7 @@
 mod ate;
 mod balance;
 mod calibration;
+mod encoders;
 pub mod losses;
 mod metrics;
 mod ols;
@@ -18,6 +19,7 @@ pub mod truth;
 pub use ate::{AverageEffect, Estimand, average_effect};
 pub use balance::{FeatureBalance, IMBALANCE, balance};
 pub use calibration::{Calibration, EffectGroup, best_linear_projection, calibration, effect_groups};
+pub use encoders::{Third, encoder_difference};
 pub use metrics::{Better, Evidence, METRICS, Metric, NamedScore, Needs, evaluate};
 pub use overlap::{ArmOverlap, OverlapOptions, OverlapReport, PropensityBin, WeightSets, overlap_report};
 pub use rate::{HALF_SAMPLES, TocPoint, auuc, rate, toc};

@@ -1,9 +1,9 @@
 //! The list of metrics. The command line, Python and the docs iterate it, so a metric added here appears everywhere.
 
-use paretau_core::{Oracle, Result, Seed};
+use paretau_core::{FeatureRole, Oracle, Result, Seed};
 use serde::Serialize;
 
-use crate::{Nuisance, Observed, Score, auuc, calibration, losses, rate, score, truth};
+use crate::{Nuisance, Observed, Score, Third, auuc, calibration, encoder_difference, losses, rate, score, truth};
 
 /// Which way is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -31,6 +31,8 @@ pub enum Needs {
     Nuisance,
     /// The truth of a simulation.
     Truth,
+    /// What the encoders read, where the features' roles are known by thirds.
+    Encoders,
 }
 
 /// Everything a metric may look at. Parts that are not known are `None`, and metrics that need them are left out.
@@ -46,6 +48,8 @@ pub struct Evidence<'a> {
     pub scores: Option<&'a [f64]>,
     /// The truth.
     pub truth: Option<&'a Oracle>,
+    /// What the encoders read of features whose first third are instruments, second confounders, last adjusters.
+    pub encoders: Option<&'a [FeatureRole]>,
     /// Seed of half-sampling.
     pub seed: Seed,
 }
@@ -220,7 +224,32 @@ pub const METRICS: &[Metric] = &[
         needs: Needs::Nuisance,
         compute: |e| Ok(e.rows.zip(e.nuisance).and_then(|(rows, nuisance)| calibration(&rows, nuisance, e.tau).mean)),
     },
+    Metric {
+        name: "encoder_instrument",
+        summary: "how much more the instrument encoder reads instruments than other features; 1 is twice as much",
+        better: Better::Higher,
+        needs: Needs::Encoders,
+        compute: |e| Ok(encoder(e, Third::Instrument)),
+    },
+    Metric {
+        name: "encoder_confounder",
+        summary: "how much more the confounder encoder reads confounders than other features; 1 is twice as much",
+        better: Better::Higher,
+        needs: Needs::Encoders,
+        compute: |e| Ok(encoder(e, Third::Confounder)),
+    },
+    Metric {
+        name: "encoder_adjuster",
+        summary: "how much more the adjuster encoder reads adjusters than other features; 1 is twice as much",
+        better: Better::Higher,
+        needs: Needs::Encoders,
+        compute: |e| Ok(encoder(e, Third::Adjuster)),
+    },
 ];
+
+fn encoder(evidence: &Evidence<'_>, third: Third) -> Option<Score> {
+    evidence.encoders.and_then(|roles| encoder_difference(roles, third)).map(Score::plain)
+}
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -242,18 +271,32 @@ mod tests {
         let inverse: Vec<f64> = (0..n).map(|i| if t[i] == 1 { 1.0 / e[i] } else { 1.0 / (1.0 - e[i]) }).collect();
         let scores = nuisance.scores(&rows, &inverse);
         let bad: Vec<f64> = x.iter().map(|v| -v).collect();
-        let of = |tau: &[f64]| {
+        let roles = |own: f64| -> Vec<FeatureRole> {
+            let read = |j: usize, third: usize| if j == third { own } else { 1.0 };
+            (0..3)
+                .map(|j| FeatureRole {
+                    name: format!("x{j}"),
+                    role: paretau_core::Role::None,
+                    score: 1.0,
+                    instrument: read(j, 0),
+                    confounder: read(j, 1),
+                    adjuster: read(j, 2),
+                })
+                .collect()
+        };
+        let of = |tau: &[f64], own: f64| {
             evaluate(&Evidence {
                 tau,
                 rows: Some(rows),
                 nuisance: Some(&nuisance),
                 scores: Some(&scores),
                 truth: Some(&truth),
+                encoders: Some(&roles(own)),
                 seed: Seed(0),
             })
             .unwrap()
         };
-        let (good, bad) = (of(&x), of(&bad));
+        let (good, bad) = (of(&x, 2.0), of(&bad, 0.5));
         // `pehe` 0 included, every metric is told and every ranking metric prefers the true effect.
         assert_eq!(good.len(), METRICS.len());
         for (metric, (g, b)) in METRICS.iter().zip(good.iter().zip(&bad)) {
@@ -266,7 +309,8 @@ mod tests {
                 _ => {}
             }
         }
-        let only = Evidence { tau: &x, rows: None, nuisance: None, scores: None, truth: None, seed: Seed(0) };
+        let only =
+            Evidence { tau: &x, rows: None, nuisance: None, scores: None, truth: None, encoders: None, seed: Seed(0) };
         assert_eq!(evaluate(&only).unwrap().iter().map(|s| s.name).collect::<Vec<_>>(), ["ate"]);
         assert!(evaluate(&Evidence { tau: &[f64::NAN], ..only }).is_err());
         assert_eq!(Metric::named("qini").unwrap().better, Better::Higher);

@@ -1,18 +1,22 @@
-//! Experiment plans.
+//! Experiment plans, comparisons of their records, and the search for parameters.
 
 use std::path::PathBuf;
 
+use paretau::data::RoleSpec;
 use paretau::experiment::{Plan, RunOptions, Shard, run as run_plan};
-use paretau::with_threads;
+use paretau::tune::{TuneOptions, TuneSpec, tune as search};
+use paretau::{Seed, with_threads};
 use pyo3::prelude::*;
 use serde_json::json;
 
-use crate::enter::enter_watched;
-use crate::error::to_py;
+use crate::enter::{enter, enter_watched};
+use crate::error::{to_py, usage};
+use crate::model::parse;
+use crate::table::Table;
 
-/// Runs a plan and returns its counts as JSON; the tables are in the folder.
+/// Runs a plan and returns its counts as JSON; tables, figure and page are in the folder.
 #[pyfunction]
-#[pyo3(signature = (plan, folder, *, resume, shard, data_folder, n_jobs, listener))]
+#[pyo3(signature = (plan, folder, *, resume, shard, quick, data_folder, n_jobs, listener))]
 #[allow(clippy::too_many_arguments)] // a private function, called in one place with keywords
 pub(crate) fn run(
     py: Python<'_>,
@@ -20,18 +24,54 @@ pub(crate) fn run(
     folder: PathBuf,
     resume: bool,
     shard: Option<&str>,
+    quick: bool,
     data_folder: PathBuf,
     n_jobs: Option<usize>,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let plan = Plan::open(plan).map_err(to_py)?;
+    let plan = Plan::open(plan).and_then(|plan| plan.resolved(&data_folder, quick)).map_err(to_py)?;
     let shard: Shard = shard.map_or(Ok(Shard::WHOLE), str::parse).map_err(to_py)?;
     let report = enter_watched(py, listener.as_ref(), |observer| {
-        let options = RunOptions { folder: &folder, resume, shard, data_folder: &data_folder, observer };
+        let options = RunOptions { folder: &folder, resume, shard, data_folder: &data_folder, observer, watch: None };
         with_threads(n_jobs, || run_plan(&plan, &options))
     })?;
     Ok(json!({
         "plan": plan.name, "cells": report.cells, "done": report.done, "kept": report.kept, "failed": report.failed,
     })
     .to_string())
+}
+
+/// What the records of a run's folder say about its methods against each other, as JSON; `null` without scores.
+#[pyfunction]
+pub(crate) fn compare(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
+    let found = enter(py, to_py, || paretau::run_records(&folder))?;
+    serde_json::to_string(&found.comparison).map_err(|e| usage(e.to_string()))
+}
+
+/// Searches parameters. `roles` and `spec` are JSON objects; the result is JSON too.
+#[pyfunction]
+#[pyo3(signature = (table, *, roles, estimator, spec, seed, valid_share, records, resume, n_jobs, listener))]
+#[allow(clippy::too_many_arguments)] // a private function, called in one place with keywords
+pub(crate) fn tune(
+    py: Python<'_>,
+    table: &Bound<'_, Table>,
+    roles: &str,
+    estimator: &str,
+    spec: &str,
+    seed: u64,
+    valid_share: f64,
+    records: Option<PathBuf>,
+    resume: bool,
+    n_jobs: Option<usize>,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let roles: RoleSpec = parse("roles", roles)?;
+    let spec: TuneSpec = parse("tune", spec)?;
+    let table = table.borrow_mut().take()?;
+    let report = enter_watched(py, listener.as_ref(), |observer| {
+        let records = records.as_deref();
+        let options = TuneOptions { estimator, spec: &spec, seed: Seed(seed), valid_share, records, resume, observer };
+        with_threads(n_jobs, || search(&table, &roles, &options))
+    })?;
+    serde_json::to_string(&report).map_err(|e| usage(e.to_string()))
 }

@@ -26,7 +26,7 @@ mod _paretau {
     #[pymodule_export]
     use crate::distances::{mmd_rbf, mmd_rbf_f32, sinkhorn};
     #[pymodule_export]
-    use crate::experiment::run;
+    use crate::experiment::{compare, run, tune};
     #[pymodule_export]
     use crate::kernels::{
         ess, gpd_fit, khat_threshold, pareto_smooth, pareto_smooth_vjp, psis, soft_pareto, soft_pareto_vjp, soft_rank,

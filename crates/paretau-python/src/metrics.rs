@@ -2,22 +2,22 @@
 
 use numpy::PyReadonlyArray1;
 use paretau::eval::{Evidence, Metric, Nuisance, Observed};
-use paretau::{Error, Oracle, Seed};
+use paretau::{Error, FeatureRole, Oracle, Seed};
 use paretau_learners::{Overlap, inverse_weights};
 use pyo3::prelude::*;
 
 use crate::arrays::{In, slice};
 use crate::enter::enter;
-use crate::error::to_py;
+use crate::error::{to_py, usage};
 
 /// Propensities nearer to 0 or 1 than this are counted by the rule that smooths their weights.
 const BOUND: f64 = 0.01;
 
 /// The metric's value and standard error; `None` when it is not defined for these arrays (a constant effect).
 ///
-/// `nuisance` is `(m, mu0, mu1, e)`, `truth` is the true effect.
+/// `nuisance` is `(m, mu0, mu1, e)`, `truth` is the true effect, `encoders` are feature roles as JSON.
 #[pyfunction]
-#[pyo3(signature = (name, effect, *, rows = None, nuisance = None, truth = None, weight = None, seed = 0))]
+#[pyo3(signature = (name, effect, *, rows = None, nuisance = None, truth = None, encoders = None, weight = None, seed = 0))]
 #[allow(clippy::too_many_arguments)] // a private function, called in one place with keywords
 pub(crate) fn metric(
     py: Python<'_>,
@@ -26,6 +26,7 @@ pub(crate) fn metric(
     rows: Option<(PyReadonlyArray1<'_, u8>, In<'_>)>,
     nuisance: Option<[In<'_>; 4]>,
     truth: Option<In<'_>>,
+    encoders: Option<&str>,
     weight: Option<In<'_>>,
     seed: u64,
 ) -> PyResult<Option<(f64, Option<f64>)>> {
@@ -45,6 +46,10 @@ pub(crate) fn metric(
         None => None,
     };
     let truth = truth.as_ref().map(slice).transpose()?;
+    let encoders: Option<Vec<FeatureRole>> = encoders
+        .map(serde_json::from_str)
+        .transpose()
+        .map_err(|e| usage(format!("feature roles are the list `feature_roles_` of a fitted estimator ({e})")))?;
     let score = enter(py, to_py, || {
         let metric = Metric::named(name)?;
         same_length(tau.len(), rows, nuisance.as_ref(), truth)?;
@@ -64,6 +69,7 @@ pub(crate) fn metric(
             nuisance: nuisance.as_ref(),
             scores: scores.as_deref(),
             truth: truth.as_ref(),
+            encoders: encoders.as_deref(),
             seed: Seed(seed),
         })
     })?;

@@ -162,6 +162,6 @@ pub(crate) fn evaluate(
 }
 
 /// A JSON argument as its type.
-fn parse<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
+pub(crate) fn parse<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
     serde_json::from_str(text).map_err(|e| usage(format!("{what}: {e}")))
 }

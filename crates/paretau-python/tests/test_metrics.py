@@ -46,6 +46,15 @@ def test_losses_are_their_formulas(rows):
     assert metrics.dr_score(tau, y, **nuisance(rows)) == pytest.approx(np.mean((tau - scores) ** 2))
 
 
+def encoders(own):
+    """Three features, each read by its own encoder `own` times as strongly as by the others."""
+    names = ["instrument", "confounder", "adjuster"]
+    return [
+        {"name": f"x{j}", "role": "none", "score": 1.0} | {name: own if j == k else 1.0 for k, name in enumerate(names)}
+        for j in range(3)
+    ]
+
+
 def test_every_ranking_metric_prefers_the_truth(rows):
     good, bad = rows["tau"], -rows["tau"]
     for fact in metrics.METRICS:
@@ -58,6 +67,9 @@ def test_every_ranking_metric_prefers_the_truth(rows):
             a, b = function(good, rows["y"], treatment=rows["t"]), function(bad, rows["y"], treatment=rows["t"])
         elif fact["needs"] == "truth":
             a, b = function(good, good), function(good, bad)
+        elif fact["needs"] == "encoders":
+            a, b = function(encoders(own=3.0)), function(encoders(own=0.5))
+            assert a == pytest.approx(2.0)
         else:
             continue
         if fact["better"] == "lower":

@@ -29,6 +29,40 @@ FITS = {
 }
 
 
+#: A study with everything that its page can show: lines with bands over a parameter, published numbers, a failure.
+STUDY = """
+name = "study"
+summary = "Linear methods as features grow, <b>not</b> bold"
+note = "Their data are others."
+metrics = ["pehe", "pehe_rel"]
+hero = "lr-2"
+figure = { x = "d", x_label = "features", panels = [
+  { metric = "pehe", title = "error" }, { metric = "pehe_rel", title = "relative error", log = true } ] }
+""" + "".join(
+    f"""
+[[data]]
+name = "d={d}"
+simulator = "synthetic"
+params = {{ n = {n}, d = {d} }}
+realisations = [1, 2, 3]
+"""
+    for d, n in [(6, 400), (9, 400), (15, 400), (24, 4)]
+) + """
+[[methods]]
+estimator = "lr-1"
+[[methods]]
+estimator = "lr-2"
+[[methods]]
+estimator = "t-learner"
+params = { base = "ridge" }
+[[published]]
+data = "Elsewhere"
+method = "lr-2"
+mean = 0.5
+sd = 0.1
+"""
+
+
 def paretau(*args: str, at: Path) -> None:
     command = os.environ.get("PARETAU", str(ROOT / "target/debug/paretau"))
     subprocess.run([command, *args, "--quiet"], cwd=at, check=True, stdout=subprocess.DEVNULL)
@@ -70,6 +104,10 @@ def pages(tmp_path_factory) -> dict[str, Path]:
     paretau("run", "first-look", "--out", "run", at=at)
     made["run"] = at / "run.html"
     paretau("report", "run", "--out", "run.html", at=at)
+    (at / "study.toml").write_text(STUDY)
+    for name, plan in {"study": "study.toml", "fig2": "fig2"}.items():
+        paretau("run", plan, "--out", name, at=at)
+        made[name] = at / name / "report.html"
     return made
 
 

@@ -14,7 +14,8 @@ from selenium.webdriver.common.by import By
 
 PAGES = [*FITS, "people"]
 every_model = pytest.mark.parametrize("name", PAGES)
-every_page = pytest.mark.parametrize("name", [*PAGES, "run"])
+STUDIES = ["run", "study", "fig2"]
+every_page = pytest.mark.parametrize("name", [*PAGES, *STUDIES])
 both_themes = pytest.mark.parametrize("theme", ["light", "dark"])
 widths = pytest.mark.parametrize("width", [400, 1400])
 
@@ -73,7 +74,7 @@ def test_charts_have_marks_inside_and_labels_that_do_not_collide(name, width, pa
           };
         })"""
     )
-    assert len(charts) >= {"constant": 5, "run": 1}.get(name, 7)
+    assert len(charts) >= {"constant": 5, "run": 1, "study": 2, "fig2": 3}.get(name, 7)
     for chart in charts:
         assert chart["marks"] > 0, chart
         assert chart["out"] == 0 and chart["outText"] == [] and not chart["nan"], chart

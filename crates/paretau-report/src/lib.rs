@@ -3,17 +3,22 @@
 //! The page is whole without a script: charts are drawn here as SVG, tables are tables. A small script adds what only a
 //! script can: sorting, filtering, pointing at marks, downloads. The same records give the same bytes.
 
+mod figure;
 mod html;
 mod ink;
 mod number;
 mod page;
+mod paint;
 mod plot;
+mod raster;
 mod records;
 mod sections;
+mod svg;
 
+pub use figure::{Content, Figure, FigureLine, FigurePoint, FigureRow, Panel};
 pub use page::{render, render_run};
 pub use records::{
     ArmOverlap, ArmWeights, Average, Balance, Bin, Curve, EffectGroup, EffectNode, EffectSplit, EffectSummary,
-    EffectTree, Findings, Interval, Making, Overlap, Param, Question, Records, RunRecords, RunScore, SortedEffect,
-    Subgroup, Tail, WeightRank,
+    EffectTree, Findings, Interval, Making, Overlap, Param, Question, Records, RunComparison, RunPair, RunPublished,
+    RunRecords, RunScore, RunTail, SortedEffect, Subgroup, Tail, WeightRank,
 };

@@ -27,7 +27,11 @@ pub fn render(records: &Records) -> Result<String> {
 
 /// The page about an experiment's run.
 pub fn render_run(run: &RunRecords) -> Result<String> {
-    let heading = format!("How well do estimators do in {}?", code(&run.name));
+    let heading = if run.cells > 0 {
+        format!("How well do estimators do in {}?", code(&run.name))
+    } else {
+        format!("What {} draws", code(&run.name))
+    };
     Ok(page(&format!("Run {}", run.name), &heading, &run.version, &sections::run(run)?))
 }
 

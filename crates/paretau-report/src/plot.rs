@@ -10,17 +10,20 @@ use std::ops::Range;
 use paretau_core::{Error, Result};
 use plotters::coord::Shift;
 use plotters::coord::combinators::{BindKeyPoints, LogCoord, WithKeyPoints};
-use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
+use plotters::coord::ranged1d::{AsRangedCoord, DefaultFormatting, KeyPointHint, Ranged, ValueFormatter};
+use plotters::coord::types::RangedCoordf64;
 use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
 use plotters::element::{Circle, Drawable, PathElement, PointCollection, Polygon, Rectangle};
 use plotters::prelude::{ChartBuilder, IntoLogRange};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, IntoFont, ShapeStyle, TextStyle};
-use plotters_backend::{BackendCoord, DrawingErrorKind};
+use plotters_backend::{BackendCoord, DrawingBackend as _, DrawingErrorKind};
 
 use crate::html::escape;
-use crate::ink::{FINE, Ink, Paint};
+use crate::ink::{FINE, Ink, Piece};
 use crate::number;
+use crate::paint::{Paint, dashed, line_of};
+use crate::svg::{self, Look};
 
 /// Size of all letters, in pixels.
 const LETTERS: u32 = 12;
@@ -36,6 +39,8 @@ pub(crate) struct Axis {
     pub(crate) range: Range<f64>,
     pub(crate) log: bool,
     pub(crate) format: fn(f64) -> String,
+    /// Where the ticks are, of a linear axis; the library's choice when there are none.
+    pub(crate) ticks: Vec<f64>,
 }
 
 impl Axis {
@@ -45,21 +50,48 @@ impl Axis {
         // Values that differ in their last digits only are one value: ticks between them would have no digits left.
         let size = lo.abs().max(hi.abs());
         let air = if hi - lo > 1e-9 * size { 0.04 * (hi - lo) } else { 0.5 * size.max(1e-6) };
-        Self { label: label.into(), range: lo - air..hi + air, log: false, format: number::tick }
+        Self { label: label.into(), range: lo - air..hi + air, log: false, format: number::tick, ticks: vec![] }
     }
 
     /// A linear axis from 0 to above the largest value.
     pub(crate) fn from_zero(label: impl Into<String>, values: impl IntoIterator<Item = f64>) -> Self {
         let (_, hi) = ends(values);
         let top = if hi > 0.0 { 1.06 * hi } else { 1.0 };
-        Self { label: label.into(), range: 0.0..top, log: false, format: number::tick }
+        Self { label: label.into(), range: 0.0..top, log: false, format: number::tick, ticks: vec![] }
     }
 
     /// A logarithmic axis over all the values, which are positive.
     pub(crate) fn logarithmic(label: impl Into<String>, values: impl IntoIterator<Item = f64>) -> Self {
         let (lo, hi) = ends(values.into_iter().filter(|v| *v > 0.0));
         let (lo, hi) = if lo > 0.0 { (lo, hi.max(lo)) } else { (1.0, 10.0) };
-        Self { label: label.into(), range: lo / 1.12..(hi * 1.12).max(lo * 2.0), log: true, format: number::tick }
+        Self {
+            label: label.into(),
+            range: lo / 1.12..(hi * 1.12).max(lo * 2.0),
+            log: true,
+            format: number::tick,
+            ticks: vec![],
+        }
+    }
+
+    /// An axis of shares, from 0 to 1.
+    pub(crate) fn of_shares(label: impl Into<String>, format: fn(f64) -> String) -> Self {
+        Self { label: label.into(), range: 0.0..1.0, log: false, format, ticks: vec![] }
+    }
+
+    /// The axis of a chart with names in place of a scale, from the top.
+    pub(crate) fn of_names(n: usize) -> Self {
+        Self { label: String::new(), range: n as f64 - 0.4..-0.6, log: false, format: |_| String::new(), ticks: vec![] }
+    }
+
+    /// A linear axis with ticks at these values and at no others, unless they are too many.
+    pub(crate) fn at(label: impl Into<String>, values: Vec<f64>) -> Self {
+        let few = values.len() <= 9;
+        Self { ticks: if few { values.clone() } else { vec![] }, ..Self::over(label, values) }
+    }
+
+    /// The linear scale with its given ticks.
+    fn marked_scale(&self) -> Marked {
+        Marked { scale: self.range.clone().into(), ticks: self.ticks.clone() }
     }
 
     /// The logarithmic scale with its ticks.
@@ -93,6 +125,30 @@ impl Axis {
 
     pub(crate) fn shown(self, format: fn(f64) -> String) -> Self {
         Self { format, ..self }
+    }
+}
+
+/// A linear scale with given ticks.
+struct Marked {
+    scale: RangedCoordf64,
+    ticks: Vec<f64>,
+}
+
+impl Ranged for Marked {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
+        self.scale.map(value, limit)
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        // Light lines between the ticks are drawn nowhere.
+        if hint.weight().allow_light_points() { vec![] } else { self.ticks.clone() }
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.scale.range()
     }
 }
 
@@ -139,6 +195,34 @@ pub(crate) enum Mark {
         y: f64,
         paint: Paint,
     },
+    /// A line of a figure, told apart by colour and dashes.
+    Curve {
+        points: Vec<(f64, f64)>,
+        series: u8,
+        tip: String,
+    },
+    /// The band around such a line.
+    Shade {
+        points: Vec<(f64, f64, f64)>,
+        series: u8,
+    },
+    /// A line from one value to another at some x.
+    Whisker {
+        x: f64,
+        y: (f64, f64),
+        series: u8,
+    },
+    /// A point of a figure, told apart by colour and shape.
+    Symbol {
+        at: (f64, f64),
+        series: u8,
+        tip: String,
+    },
+    /// A small dot that says nothing.
+    Speck {
+        at: (f64, f64),
+        paint: Paint,
+    },
     /// A column of the chart that can be pointed at.
     Hit {
         x: (f64, f64),
@@ -147,7 +231,7 @@ pub(crate) enum Mark {
 }
 
 /// A line of the legend.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) paint: Paint,
     pub(crate) shape: Shape,
@@ -160,11 +244,26 @@ pub(crate) enum Shape {
     Dot,
     Ring,
     Line,
+    /// Line and symbol of a series.
+    Series(u8),
+    /// Its symbol alone.
+    Symbol(u8),
+    Speck,
 }
 
 impl Key {
     pub(crate) fn new(paint: Paint, shape: Shape, text: impl Into<String>) -> Self {
         Self { paint, shape, text: text.into() }
+    }
+
+    /// The key of a figure's series.
+    pub(crate) fn series(series: u8, text: impl Into<String>) -> Self {
+        Self::new(Paint::Series(series), Shape::Series(series), text)
+    }
+
+    /// Pixels that its sign takes beyond those of a plain one: dashes need some length to be seen.
+    fn width(&self) -> u32 {
+        if matches!(self.shape, Shape::Series(_)) { 16 } else { 0 }
     }
 }
 
@@ -201,10 +300,7 @@ impl Plot {
     }
 
     fn svg(&self, width: u32, class: &str) -> Result<String> {
-        let legend = self.legend_rows(width);
-        let top = 22 * legend.len() as u32 + if legend.is_empty() { 6 } else { 8 };
-        let narrow = width == NARROW;
-        let height = if self.names.is_none() && narrow { self.height.min(280) } else { self.height } + top;
+        let (pieces, height) = self.pieces(width)?;
         let id = format!("{}-{class}", self.id);
         let mut out = format!(
             "<svg class=\"chart {class}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\" viewBox=\"0 0 {width} {height}\" \
@@ -213,33 +309,28 @@ impl Plot {
             escape(&self.title),
             escape(&self.alternative)
         );
-        let drawn = match (self.x.log, self.y.log) {
-            (false, false) => self.draw(self.x.range.clone(), self.y.range.clone(), &legend, top, (width, height)),
-            (true, false) => self.draw(self.x.log_scale(), self.y.range.clone(), &legend, top, (width, height)),
-            (false, true) => self.draw(self.x.range.clone(), self.y.log_scale(), &legend, top, (width, height)),
-            (true, true) => self.draw(self.x.log_scale(), self.y.log_scale(), &legend, top, (width, height)),
-        };
-        out += &drawn.map_err(|e| Error::Numeric { what: "drawing a chart", message: e.to_string() })?;
+        out += &svg::elements(&pieces, Look::Page);
         out += "</svg>";
         Ok(out)
     }
 
-    /// The keys of the legend in rows that fit, each with its place from the left.
-    fn legend_rows(&self, width: u32) -> Vec<Vec<(u32, &Key)>> {
-        let mut rows: Vec<Vec<(u32, &Key)>> = vec![];
-        let mut at = u32::MAX;
-        for key in &self.legend {
-            let own = 38 + text_width(&key.text);
-            if at.saturating_add(own) > width {
-                rows.push(vec![]);
-                at = 4;
-            }
-            if let Some(row) = rows.last_mut() {
-                row.push((at, key));
-            }
-            at += own;
-        }
-        rows
+    /// What is drawn on so many pixels of width, and the height it takes.
+    pub(crate) fn pieces(&self, width: u32) -> Result<(Vec<Piece>, u32)> {
+        let legend = legend_rows(&self.legend, width);
+        let top = legend_height(&legend);
+        let height = if self.names.is_none() && width <= NARROW { self.height.min(280) } else { self.height } + top;
+        let size = (width, height);
+        let (x, y) = (&self.x, &self.y);
+        let drawn = match (x.log, x.ticks.is_empty(), y.log) {
+            (true, _, false) => self.draw(x.log_scale(), y.range.clone(), &legend, top, size),
+            (true, _, true) => self.draw(x.log_scale(), y.log_scale(), &legend, top, size),
+            (false, true, false) => self.draw(x.range.clone(), y.range.clone(), &legend, top, size),
+            (false, true, true) => self.draw(x.range.clone(), y.log_scale(), &legend, top, size),
+            (false, false, false) => self.draw(x.marked_scale(), y.range.clone(), &legend, top, size),
+            (false, false, true) => self.draw(x.marked_scale(), y.log_scale(), &legend, top, size),
+        };
+        let pieces = drawn.map_err(|e| Error::Numeric { what: "drawing a chart", message: e.to_string() })?;
+        Ok((pieces, height))
     }
 
     fn draw<X, Y>(
@@ -249,14 +340,14 @@ impl Plot {
         legend: &[Vec<(u32, &Key)>],
         top: u32,
         (width, height): (u32, u32),
-    ) -> Result<String, DrawingAreaErrorKind<Infallible>>
+    ) -> Result<Vec<Piece>, DrawingAreaErrorKind<Infallible>>
     where
         X: AsRangedCoord<Value = f64>,
         Y: AsRangedCoord<Value = f64>,
         X::CoordDescType: ValueFormatter<f64> + Ranged<ValueType = f64>,
         Y::CoordDescType: ValueFormatter<f64> + Ranged<ValueType = f64>,
     {
-        let mut out = String::new();
+        let mut out = vec![];
         {
             let root = Ink::new(&mut out, width, height).into_drawing_area();
             draw_legend(&root, legend)?;
@@ -284,8 +375,8 @@ impl Plot {
                 .light_line_style(nothing)
                 .axis_style(stroke(Paint::Axis, 1.0))
                 .label_style(letters(Paint::Muted))
-                .x_labels(if width == NARROW { 5 } else { 9 })
-                .y_labels(if width == NARROW { 5 } else { 6 })
+                .x_labels(if width <= NARROW { 5 } else { 9 })
+                .y_labels(if width <= NARROW { 5 } else { 6 })
                 .x_label_formatter(&show_x)
                 .y_label_formatter(&show_y)
                 .set_all_tick_mark_size(4 * FINE as i32);
@@ -328,13 +419,36 @@ impl Plot {
         // Ticks have the digits of the step, which is about a sixth of the range.
         let step = 10_f64.powf((size / 5.0).log10().floor());
         let samples = if self.y.log {
-            vec![start, end]
+            self.y.log_ticks()
         } else {
             vec![(start / step).round() * step, (end / step).round() * step]
         };
         let widest = samples.iter().map(|v| text_width(&(self.y.format)(*v))).max().unwrap_or(0);
         widest.clamp(14, 70) + 12
     }
+}
+
+/// The keys of a legend in rows that fit, each with its place from the left.
+pub(crate) fn legend_rows(keys: &[Key], width: u32) -> Vec<Vec<(u32, &Key)>> {
+    let mut rows: Vec<Vec<(u32, &Key)>> = vec![];
+    let mut at = u32::MAX;
+    for key in keys {
+        let own = 38 + key.width() + text_width(&key.text);
+        if at.saturating_add(own) > width {
+            rows.push(vec![]);
+            at = 4;
+        }
+        if let Some(row) = rows.last_mut() {
+            row.push((at, key));
+        }
+        at += own;
+    }
+    rows
+}
+
+/// Room that a legend takes above a chart.
+pub(crate) fn legend_height(rows: &[Vec<(u32, &Key)>]) -> u32 {
+    22 * rows.len() as u32 + if rows.is_empty() { 6 } else { 8 }
 }
 
 /// Pixels that a text takes, about.
@@ -361,10 +475,10 @@ fn letters(paint: Paint) -> TextStyle<'static> {
     TextStyle { font, color: paint.rgb().to_backend_color(), pos: Pos::default() }
 }
 
-type Root<'a> = DrawingArea<Ink<'a>, Shift>;
-type Drawn = Result<(), DrawingAreaErrorKind<Infallible>>;
+pub(crate) type Root<'a> = DrawingArea<Ink<'a>, Shift>;
+pub(crate) type Drawn = Result<(), DrawingAreaErrorKind<Infallible>>;
 
-fn draw_legend(root: &Root<'_>, rows: &[Vec<(u32, &Key)>]) -> Drawn {
+pub(crate) fn draw_legend(root: &Root<'_>, rows: &[Vec<(u32, &Key)>]) -> Drawn {
     let units = |pixels: u32| (pixels * FINE) as i32;
     for (k, row) in rows.iter().enumerate() {
         let y = units(22 * k as u32 + 11);
@@ -381,12 +495,70 @@ fn draw_legend(root: &Root<'_>, rows: &[Vec<(u32, &Key)>]) -> Drawn {
                 Shape::Line => {
                     root.draw(&PathElement::new(vec![(x, y), (x + units(14), y)], stroke(key.paint, 2.0)))?;
                 }
+                Shape::Series(series) => {
+                    let ends = vec![(x, y), (x + units(30), y)];
+                    root.draw(&PathElement::new(ends, curve(series)))?;
+                    root.draw(&Symbol { at: (x + units(15), y), series })?;
+                }
+                Shape::Symbol(series) => root.draw(&Symbol { at: (middle, y), series })?,
+                Shape::Speck => root.draw(&Circle::new((middle, y), SPECK, key.paint.rgb().filled()))?,
             }
             let style = letters(Paint::Text).pos(Pos::new(HPos::Left, VPos::Center));
-            root.draw_text(&key.text, &style, (x + units(19), y))?;
+            root.draw_text(&key.text, &style, (x + units(19 + key.width()), y))?;
         }
     }
     Ok(())
+}
+
+/// Radius of a small dot.
+const SPECK: u32 = 20;
+
+/// The line of a series.
+fn curve(series: u8) -> ShapeStyle {
+    dashed(Paint::Series(series), line_of(series)).stroke_width(FINE * 9 / 5)
+}
+
+/// A small shape that differs from series to series.
+struct Symbol<C> {
+    at: C,
+    series: u8,
+}
+
+impl<'a, C> PointCollection<'a, C> for &'a Symbol<C> {
+    type Point = &'a C;
+    type IntoIter = std::iter::Once<&'a C>;
+
+    fn point_iter(self) -> Self::IntoIter {
+        std::iter::once(&self.at)
+    }
+}
+
+impl<'b, C> Drawable<Ink<'b>> for Symbol<C> {
+    fn draw<I: Iterator<Item = BackendCoord>>(
+        &self,
+        mut points: I,
+        ink: &mut Ink<'b>,
+        _: (u32, u32),
+    ) -> Result<(), DrawingErrorKind<Infallible>> {
+        let Some((x, y)) = points.next() else { return Ok(()) };
+        let corners: &[(i32, i32)] = match self.series % 5 {
+            0 => &[],
+            1 => &[(-38, -38), (38, -38), (38, 38), (-38, 38)],
+            2 => &[(0, -52), (48, 34), (-48, 34)],
+            3 => &[(0, -54), (54, 0), (0, 54), (-54, 0)],
+            _ => &[(0, 52), (48, -34), (-48, -34)],
+        };
+        let ring = || corners.iter().map(|(dx, dy)| (x + dx, y + dy));
+        let (paint, hollow) = (Paint::Series(self.series), self.series >= 5);
+        let inside = if hollow { Paint::Surface } else { paint }.rgb().filled();
+        let edge = stroke(paint, 1.6);
+        if corners.is_empty() {
+            ink.draw_circle((x, y), 43, &inside, true)?;
+            return if hollow { ink.draw_circle((x, y), 43, &edge, false) } else { Ok(()) };
+        }
+        ink.fill_polygon(ring(), &inside)?;
+        if hollow { ink.draw_path(ring().chain(ring().take(2)), &edge) } else { Ok(()) }
+    }
 }
 
 /// An element of no size that tells the backend where a mark begins, with its words, or ends.
@@ -429,7 +601,12 @@ fn draw_mark<X: Ranged<ValueType = f64>, Y: Ranged<ValueType = f64>>(
 ) -> Drawn {
     let area = chart.plotting_area();
     let tip = match mark {
-        Mark::Bar { tip, .. } | Mark::Dot { tip, .. } | Mark::Line { tip, .. } | Mark::Hit { tip, .. } => tip.as_str(),
+        Mark::Bar { tip, .. }
+        | Mark::Dot { tip, .. }
+        | Mark::Line { tip, .. }
+        | Mark::Curve { tip, .. }
+        | Mark::Symbol { tip, .. }
+        | Mark::Hit { tip, .. } => tip.as_str(),
         _ => "",
     };
     if !tip.is_empty() {
@@ -447,10 +624,7 @@ fn draw_mark<X: Ranged<ValueType = f64>, Y: Ranged<ValueType = f64>>(
             area.draw(&PathElement::new(points.clone(), stroke(*paint, *width)))?;
         }
         Mark::Band { points, paint } => {
-            let lower = points.iter().map(|p| (p.0, p.1));
-            let upper = points.iter().rev().map(|p| (p.0, p.2));
-            let ring: Vec<(f64, f64)> = lower.chain(upper).collect();
-            area.draw(&Polygon::new(ring, paint.rgb().filled()))?;
+            area.draw(&Polygon::new(ring(points), paint.rgb().filled()))?;
         }
         Mark::Across { x, paint } => {
             let points = vec![(*x, y_range.start), (*x, y_range.end)];
@@ -460,6 +634,18 @@ fn draw_mark<X: Ranged<ValueType = f64>, Y: Ranged<ValueType = f64>>(
             let points = vec![(x_range.start, *y), (x_range.end, *y)];
             area.draw(&PathElement::new(points, stroke(*paint, 1.2)))?;
         }
+        Mark::Curve { points, series, .. } => {
+            area.draw(&PathElement::new(points.clone(), curve(*series)))?;
+        }
+        Mark::Shade { points, series } => {
+            area.draw(&Polygon::new(ring(points), Paint::Shade(*series).rgb().filled()))?;
+        }
+        Mark::Whisker { x, y, series } => {
+            let style = stroke(Paint::Series(*series), 1.2);
+            area.draw(&PathElement::new(vec![(*x, y.0), (*x, y.1)], style))?;
+        }
+        Mark::Symbol { at, series, .. } => area.draw(&Symbol { at: *at, series: *series })?,
+        Mark::Speck { at, paint } => area.draw(&Circle::new(*at, SPECK, paint.rgb().filled()))?,
         Mark::Hit { x, .. } => {
             let corners = [(x.0, y_range.start), (x.1, y_range.end)];
             area.draw(&Rectangle::new(corners, Paint::Hit.rgb().filled()))?;
@@ -469,6 +655,11 @@ fn draw_mark<X: Ranged<ValueType = f64>, Y: Ranged<ValueType = f64>>(
         area.draw(&Bracket::End)?;
     }
     Ok(())
+}
+
+/// The outline of a band: there by its lower ends, back by its upper ones.
+fn ring(points: &[(f64, f64, f64)]) -> Vec<(f64, f64)> {
+    points.iter().map(|p| (p.0, p.1)).chain(points.iter().rev().map(|p| (p.0, p.2))).collect()
 }
 
 #[cfg(test)]

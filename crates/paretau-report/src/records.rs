@@ -3,6 +3,8 @@
 use paretau_core::{FeatureRole, Importance};
 use serde::{Deserialize, Serialize};
 
+use crate::figure::Figure;
+
 /// Everything the page tells.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Records {
@@ -283,8 +285,10 @@ pub struct ArmOverlap {
 /// One training curve: an objective over steps, for one member of an ensemble.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
-    /// What is shown, e.g. `valid_objective`.
+    /// What is shown, as a title.
     pub name: String,
+    /// What its axis counts, in a word.
+    pub axis: String,
     /// Member of the ensemble, from 0.
     pub member: usize,
     /// Step and value.
@@ -319,17 +323,103 @@ pub struct Param {
     pub help: String,
 }
 
-/// The scores of an experiment's run.
+/// What an experiment's run gave.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRecords {
-    /// Name of the run's folder.
+    /// Name of the plan.
     pub name: String,
+    /// What it is about, in a line.
+    pub summary: String,
+    /// What a reader should know, e.g. how the data differ from a publication's; may be empty.
+    pub note: String,
     /// Version of paretau that tells of it.
     pub version: String,
+    /// Cells of the plan.
+    pub cells: usize,
+    /// Cells with a record.
+    pub done: usize,
+    /// Hours of work in all cells together.
+    pub hours: f64,
     /// Scores, in the order in which they were first recorded.
     pub scores: Vec<RunScore>,
     /// Cells that failed, with the reason.
     pub failures: Vec<String>,
+    /// The figure.
+    pub figure: Option<Figure>,
+    /// Published numbers beside ours.
+    pub published: Vec<RunPublished>,
+    /// Methods against each other.
+    pub comparison: Option<RunComparison>,
+    /// Tails that an illustration fitted.
+    pub tails: Vec<RunTail>,
+}
+
+/// A tail that an illustration fitted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunTail {
+    /// Which smoothing.
+    pub name: String,
+    /// Weights that make its tail, softly counted.
+    pub tail: f64,
+    /// Scale.
+    pub sigma: f64,
+    /// Shape.
+    pub xi: f64,
+    /// Largest weight afterwards.
+    pub largest: f64,
+}
+
+/// A published number beside ours.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunPublished {
+    /// Method.
+    pub method: String,
+    /// Metric.
+    pub metric: String,
+    /// Our data.
+    pub data: String,
+    /// Our mean.
+    pub mean: f64,
+    /// Our standard deviation; absent for a single value.
+    pub sd: Option<f64>,
+    /// The publication's data.
+    pub published_data: String,
+    /// Its mean.
+    pub published_mean: f64,
+    /// Its standard deviation.
+    pub published_sd: f64,
+}
+
+/// Methods against each other, within realisations.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunComparison {
+    /// Metric, of which less is better.
+    pub metric: String,
+    /// Realisations that all methods finished.
+    pub n: usize,
+    /// Mean ranks, best first.
+    pub ranks: Vec<(String, f64)>,
+    /// The method that the study is about.
+    pub hero: String,
+    /// It against every other.
+    pub pairs: Vec<RunPair>,
+}
+
+/// One method against another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunPair {
+    /// Data set, or `all`.
+    pub data: String,
+    /// The other method.
+    pub against: String,
+    /// Ratio of errors, below 1 when the other method's are larger.
+    pub ratio: f64,
+    /// Its 95 % interval.
+    pub interval: (f64, f64),
+    /// Realisations with the smaller error.
+    pub wins: usize,
+    /// Realisations.
+    pub n: usize,
 }
 
 /// One metric of a method on a data set, over realisations and seeds.

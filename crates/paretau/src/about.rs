@@ -48,6 +48,14 @@ pub struct About {
     pub source: Option<String>,
 }
 
+impl About {
+    /// What the average that rows correct says against the mean prediction, if the two disagree.
+    pub fn disagreement(&self) -> Option<&str> {
+        let disagrees = |w: &&paretau_core::Warning| w.code == crate::findings::DISAGREES;
+        self.diagnostics.warnings.iter().find(disagrees).map(|w| w.message.as_str())
+    }
+}
+
 /// A number with its standard error and 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {

@@ -34,6 +34,7 @@ pub fn evaluate(
         nuisance: Some(&nuisance),
         scores: Some(&scores),
         truth: assigned.oracle.as_ref(),
+        encoders: None,
         seed,
     })
 }

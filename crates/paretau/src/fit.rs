@@ -68,10 +68,11 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
     };
     let (overlap, e) = Overlap::fit(&design, effects.e.as_deref(), &ctx)?;
     let averages = Averages::estimate(&design, &effects, &e)?;
-    let diagnostics = fitted.diagnostics().clone();
+    let mut diagnostics = fitted.diagnostics().clone();
     let (mut overlap_report, weights) = overlap_report(&e, design.t(), &OverlapOptions::default())?;
     let held_out = fitted.held_out_effects().is_some();
     let findings = findings::find(&assigned, &design, &effects, held_out, &e, &weights)?;
+    diagnostics.warnings.extend(findings::cross_check(findings.effects.mean, &averages.ate));
     // The model file names the rows most at risk, not a million of them.
     overlap_report.rows_at_risk.truncate(MOST_ROWS_AT_RISK);
     let about = About {

@@ -137,34 +137,61 @@ fn overlap(report: &OverlapReport) -> Overlap {
 
 /// The validation objective of each member and stage, with the step that was kept.
 fn training(about: &About) -> Vec<Curve> {
-    const OBJECTIVE: &str = "valid_objective";
     let history = &about.diagnostics.history;
     let number =
         |look: &std::collections::BTreeMap<String, f64>, name: &str| look.get(name).copied().unwrap_or(0.0) as usize;
     let stages = history.iter().map(|look| number(look, "stage")).max().unwrap_or(0) + 1;
-    let mut curves: Vec<(usize, Curve)> = vec![];
-    for look in history {
-        let (Some(&step), Some(&value)) = (look.get("step"), look.get(OBJECTIVE)) else { continue };
-        let (member, stage) = (number(look, "member"), number(look, "stage"));
-        let curve = match curves.iter_mut().position(|(s, c)| *s == stage && c.member == member) {
-            Some(at) => &mut curves[at].1,
-            None => {
-                let name = if stages > 1 {
-                    format!("Objective on held-out rows, stage {}", stage + 1)
-                } else {
-                    "Objective on held-out rows".to_owned()
-                };
-                curves.push((stage, Curve { name, member, points: vec![], kept: None }));
-                let last = curves.len() - 1;
-                &mut curves[last].1
+    let has_propensity = history.iter().any(|look| look.contains_key("valid_cross_entropy"));
+    let mut out = vec![];
+    for (measure, title, axis) in measures(has_propensity) {
+        let mut curves: Vec<(usize, Curve)> = vec![];
+        for look in history {
+            let (Some(&step), Some(&value)) = (look.get("step"), look.get(measure)) else { continue };
+            let (member, stage) = (number(look, "member"), number(look, "stage"));
+            // A member may be several nets, trained one after the other: steps that start anew are another net's.
+            let goes_on = |c: &Curve| c.points.last().is_none_or(|last| last.0 < step);
+            let own = curves.iter().rposition(|(s, c)| *s == stage && c.member == member);
+            let curve = match own.filter(|at| goes_on(&curves[*at].1)) {
+                Some(at) => &mut curves[at].1,
+                None => {
+                    let name = if stages > 1 { format!("{title}, stage {}", stage + 1) } else { title.to_owned() };
+                    curves.push((stage, Curve { name, axis: axis.to_owned(), member, points: vec![], kept: None }));
+                    let last = curves.len() - 1;
+                    &mut curves[last].1
+                }
+            };
+            curve.points.push((step, value));
+            if look.get("best") == Some(&1.0) {
+                curve.kept = Some(step);
             }
-        };
-        curve.points.push((step, value));
-        if look.get("best") == Some(&1.0) {
-            curve.kept = Some(step);
         }
+        out.extend(curves.into_iter().map(|(_, curve)| curve));
     }
-    curves.into_iter().map(|(_, curve)| curve).collect()
+    out
+}
+
+/// What is shown of a training's history: key, title, axis. Nets with a propensity train it in their first phase.
+fn measures(has_propensity: bool) -> Vec<(&'static str, &'static str, &'static str)> {
+    let mut out = vec![("valid_objective", "Objective on held-out rows", "objective")];
+    if has_propensity {
+        out.extend([
+            ("train_1", "Loss of outcomes and balance on training rows", "loss"),
+            ("valid_cross_entropy", "Cross-entropy of the propensity on held-out rows", "cross-entropy"),
+            ("train_0", "Loss of the propensity on training rows", "loss"),
+        ]);
+    } else {
+        out.extend([
+            ("train_0", "Loss on training rows, first phase", "loss"),
+            ("train_1", "Loss on training rows, second phase", "loss"),
+            ("train_2", "Loss on training rows, third phase", "loss"),
+        ]);
+    }
+    out.extend([
+        ("weight_max", "Largest weight of a row", "weight"),
+        ("khat", "Shape of the weights' tail", "k-hat"),
+        ("ess_share", "Effective share of the rows under their weights", "share"),
+    ]);
+    out
 }
 
 /// All parameters with their defaults, as they would be typed.

@@ -40,8 +40,8 @@ pub(crate) fn run(args: &ListArgs, common: &Common) -> Result<()> {
         }
         Listed::Plans => paretau::experiment::PLANS
             .iter()
-            .map(|plan| json!({ "name": plan.name, "summary": plan.summary }))
-            .collect(),
+            .map(|built_in| Ok(json!({ "name": built_in.name, "summary": built_in.plan()?.summary })))
+            .collect::<Result<_>>()?,
     };
     if common.json {
         return output::json(&Value::from(rows));

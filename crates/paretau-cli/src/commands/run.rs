@@ -6,19 +6,26 @@ use paretau::experiment::{Plan, RunOptions, Shard, run as run_plan};
 use serde_json::json;
 
 use crate::args::{Common, RunArgs};
+use crate::board::Board;
 use crate::output;
-use crate::progress::Progress;
 
 pub(crate) fn run(args: &RunArgs, common: &Common) -> Result<()> {
     let shard = args.shard.as_deref().map_or(Ok(Shard::WHOLE), str::parse)?;
-    let progress = Progress::new(common.quiet);
     let data_folder = data_folder();
     let plan = Plan::open(&args.plan)?.resolved(&data_folder, args.quick)?;
+    let board = Board::new(&plan, common.quiet);
     let report = run_plan(
         &plan,
-        &RunOptions { folder: &args.out, resume: args.resume, shard, data_folder: &data_folder, observer: &progress },
+        &RunOptions {
+            folder: &args.out,
+            resume: args.resume,
+            shard,
+            data_folder: &data_folder,
+            observer: &board,
+            watch: Some(&|standing| board.seen(standing)),
+        },
     )?;
-    drop(progress);
+    drop(board);
     if common.json {
         return output::json(&json!({
             "plan": plan.name, "cells": report.cells, "done": report.done, "kept": report.kept,
@@ -28,7 +35,7 @@ pub(crate) fn run(args: &RunArgs, common: &Common) -> Result<()> {
     let table = args.out.join("table.md");
     let text = std::fs::read_to_string(&table)?;
     output::text(&format!(
-        "{text}\n{} cells, {} done now, {} from before, {} failed; tables and records in {}",
+        "{text}\n{} cells, {} done now, {} from before, {} failed; tables, figure, page and records in {}",
         report.cells,
         report.done,
         report.kept,

@@ -25,9 +25,10 @@ from ._errors import (
 )
 from ._estimator import Estimator
 from ._estimators import *  # noqa: F403 (one class a family; the list is generated)
-from ._functions import Simulated, describe, fit, list_estimators, load, make_estimator, make_synthetic, run, simulate
+from ._functions import Simulated, describe, fit, list_estimators, load, make_estimator, make_synthetic, simulate
 from ._inference import EffectInference
 from ._paretau import __version__
+from ._studies import Tuned, compare, run, tune
 
 __all__ = [
     "DataError",
@@ -43,8 +44,10 @@ __all__ = [
     "ParetauError",
     "SchemaError",
     "Simulated",
+    "Tuned",
     "UsageError",
     "__version__",
+    "compare",
     "describe",
     "fit",
     "kernels",
@@ -55,5 +58,6 @@ __all__ = [
     "metrics",
     "run",
     "simulate",
+    "tune",
     *_estimators.__all__,
 ]

@@ -12,7 +12,6 @@ import numpy as np
 from . import _estimators, _frames, _paretau, _tables
 from ._errors import InputTypeError, UsageError
 from ._estimator import Estimator, seed_from, threads
-from ._progress import Progress
 
 
 def list_estimators(family: str | None = None) -> list[str]:
@@ -56,19 +55,22 @@ def fit(
     which also takes patterns such as `"x_*"`. Rows without treatment or outcome are left out and counted in `notes_`.
     Other keywords are parameters of the estimator, and `random_state`, `n_jobs`, `verbose`.
     """
-    if not _frames.is_frame(data):
-        raise InputTypeError(f"data must be a data frame (pandas, polars, pyarrow or an Arrow stream), not {type(data).__name__}")
+    roles = named_roles(
+        treatment=treatment,
+        outcome=outcome,
+        features=features,
+        ignore=ignore,
+        weight=weight,
+        propensity=propensity,
+        group=group,
+        id=id,
+        treated_value=treated_value,
+        control_value=control_value,
+    )
+    rows = named_rows(data)
     model = make_estimator(estimator, **params)
-    text = {"treated_value": treated_value, "control_value": control_value}
-    named = {"weight": weight, "propensity": propensity, "group": group, "id": id}
-    roles: dict[str, Any] = {"treatment": treatment, "outcome": outcome, "features": features, "ignore": ignore or []}
-    roles |= {key: value for key, value in named.items() if value is not None}
-    roles |= {key: _cell(value) for key, value in text.items() if value is not None}
-    rows = _tables.read(data)
-    if rows.names is None:
-        raise UsageError("the columns of data have no names")
     table = _paretau.Table()
-    rows.add_to(table, rows.names)
+    rows.add_to(table, rows.names or [])
     model._fit_table(table, roles)
     _adopt_names(model, model.model_.input_names())
     model._treatment_column = treatment
@@ -80,6 +82,33 @@ def fit(
         predictions = model.model_.predict(again, n_jobs=threads(model.n_jobs))
         model.raw_weights_, model.weights_ = predictions["w_raw"], predictions["w"]
     return model
+
+
+def named_roles(
+    *,
+    treatment: str,
+    outcome: str,
+    features: list[str] | None = None,
+    ignore: list[str] | None = None,
+    treated_value: Any = None,
+    control_value: Any = None,
+    **named: str | None,
+) -> dict[str, Any]:
+    """Which columns of a data frame play which role, as the library reads it."""
+    roles: dict[str, Any] = {"treatment": treatment, "outcome": outcome, "features": features, "ignore": ignore or []}
+    text = {"treated_value": treated_value, "control_value": control_value}
+    roles |= {key: value for key, value in named.items() if value is not None}
+    return roles | {key: _cell(value) for key, value in text.items() if value is not None}
+
+
+def named_rows(data: Any) -> _tables.Input:
+    """The columns of a data frame, which must have names."""
+    if not _frames.is_frame(data):
+        raise InputTypeError(f"data must be a data frame (pandas, polars, pyarrow or an Arrow stream), not {type(data).__name__}")
+    rows = _tables.read(data)
+    if rows.names is None:
+        raise UsageError("the columns of data have no names")
+    return rows
 
 
 def load(path: str | os.PathLike[str]) -> Estimator:
@@ -105,33 +134,6 @@ def load(path: str | os.PathLike[str]) -> Estimator:
         _adopt_names(estimator, names)
     estimator._treatment_column = None
     return estimator
-
-
-def run(
-    plan: str,
-    out: str | os.PathLike[str],
-    *,
-    resume: bool = False,
-    shard: str | None = None,
-    data: str | os.PathLike[str] | None = None,
-    n_jobs: int | None = None,
-    verbose: bool = False,
-) -> dict[str, Any]:
-    """Runs an experiment plan, built in or a .toml file, into the folder `out`; `resume` does nothing twice.
-
-    Returns the numbers of cells, done now, kept from before and failed; `table.md` and `table.csv` are in the folder.
-    `data` is where the plan's files are (default: the environment's PARETAU_DATA, else the current folder).
-    """
-    found = _paretau.run(
-        os.fspath(plan),
-        os.fspath(out),
-        resume=resume,
-        shard=shard,
-        data_folder=os.fspath(data) if data is not None else os.environ.get("PARETAU_DATA", "."),
-        n_jobs=threads(n_jobs),
-        listener=Progress() if verbose else None,
-    )
-    return json.loads(found)
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,22 @@ def run(
     *,
     resume: bool,
     shard: str | None,
+    quick: bool,
     data_folder: str,
+    n_jobs: int | None,
+    listener: Callable[[str], None] | None,
+) -> str: ...
+def compare(folder: str) -> str: ...
+def tune(
+    table: Table,
+    *,
+    roles: str,
+    estimator: str,
+    spec: str,
+    seed: int,
+    valid_share: float,
+    records: str | None,
+    resume: bool,
     n_jobs: int | None,
     listener: Callable[[str], None] | None,
 ) -> str: ...
@@ -71,6 +86,7 @@ def metric(
     rows: tuple[NDArray[np.uint8], _Vector] | None = None,
     nuisance: Sequence[_Vector] | None = None,
     truth: _Vector | None = None,
+    encoders: str | None = None,
     weight: _Vector | None = None,
     seed: int = 0,
 ) -> tuple[float, float | None] | None: ...

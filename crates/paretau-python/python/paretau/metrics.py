@@ -7,7 +7,9 @@ What a function takes follows from what its metric needs:
 - observed rows: `auuc(effect, y, treatment=t)`
 - nuisance predictions, made by models that did not see the rows: `qini(effect, y, treatment=t, mu0=…, mu1=…,
   propensity=…)`, where `m=…` (the expected outcome, treatment not looked at) may stand for `mu0` and `mu1` in
-  `r_score` and the calibrations.
+  `r_score` and the calibrations
+- encoders: `encoder_instrument(estimator.feature_roles_)`, for data whose first third of the features are instruments,
+  the second confounders, the last adjusters
 
 All return a float; with `with_error=True` a pair of the value and its standard error (None where there is none).
 """
@@ -102,7 +104,23 @@ def _of_nuisance(name: str) -> Callable[..., Any]:
     return metric
 
 
-_MAKERS = {"truth": _of_truth, "effects": _of_effects, "rows": _of_rows, "nuisance": _of_nuisance}
+def _of_encoders(name: str) -> Callable[..., Any]:
+    def metric(feature_roles: list[dict[str, Any]], *, with_error: bool = False) -> Any:
+        found = _paretau.metric(name, np.zeros(1), encoders=json.dumps(feature_roles))
+        if found is None:
+            raise DataError(f"{name} needs the encoders of an estimator that has them, and at least three features")
+        return found if with_error else found[0]
+
+    return metric
+
+
+_MAKERS = {
+    "truth": _of_truth,
+    "effects": _of_effects,
+    "rows": _of_rows,
+    "nuisance": _of_nuisance,
+    "encoders": _of_encoders,
+}
 _BETTER = {
     "lower": "Lower is better.",
     "higher": "Higher is better.",

@@ -6,8 +6,8 @@ use paretau_core::Result;
 
 use super::{Section, unit};
 use crate::html::{code, escape};
-use crate::ink::Paint;
 use crate::number::{Unit, count, percent};
+use crate::paint::Paint;
 use crate::plot::{Axis, Key, Mark, Plot, Shape};
 use crate::records::{Interval, Question, Records};
 
@@ -99,7 +99,7 @@ fn context(records: &Records, unit: Unit) -> String {
 fn warnings(warnings: &[String]) -> String {
     if warnings.is_empty() {
         return "<div class=\"notice calm\"><h3>Nothing stands out</h3><p>No check of the overlap, the weights or the fit \
-                raised a warning.</p></div>"
+                raised a warning. None of them can see a cause that is not among the features.</p></div>"
             .to_owned();
     }
     let items: String = warnings.iter().map(|w| format!("<li>{}</li>", escape(w))).collect();
@@ -136,7 +136,7 @@ fn averages(records: &Records, unit: Unit) -> Plot {
         title: "Average effects with 95 % intervals".to_owned(),
         alternative: format!("Points with intervals. {}.", told.join("; ")),
         x: Axis::over(axis_label(&records.question), values),
-        y: Axis { label: String::new(), range: rows.len() as f64 - 0.4..-0.6, log: false, format: |_| String::new() },
+        y: Axis::of_names(rows.len()),
         names: Some(rows.iter().map(|r| r.0.clone()).collect()),
         legend: if records.findings.is_some() {
             vec![

@@ -4,8 +4,8 @@ use paretau_core::Result;
 
 use super::Section;
 use crate::html::{Cell, Table, code};
-use crate::ink::Paint;
 use crate::number::{count, fixed};
+use crate::paint::Paint;
 use crate::plot::{Axis, Key, Mark, Plot, Shape};
 use crate::records::{Balance, Records};
 
@@ -76,7 +76,7 @@ fn love(all: &[Balance]) -> Plot {
             shown.len()
         ),
         x: Axis::from_zero("difference in standard deviations", sizes.chain([IMBALANCE])),
-        y: Axis { label: String::new(), range: shown.len() as f64 - 0.4..-0.6, log: false, format: |_| String::new() },
+        y: Axis::of_names(shown.len()),
         names: Some(shown.iter().map(|b| b.name.clone()).collect()),
         legend: vec![
             Key::new(Paint::Before, Shape::Ring, "before weighting"),

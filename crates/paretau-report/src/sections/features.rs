@@ -4,8 +4,8 @@ use paretau_core::{FeatureRole, Importance, Result, Role};
 
 use super::Section;
 use crate::html::{Cell, Table, code};
-use crate::ink::Paint;
 use crate::number::{count, fixed, percent};
+use crate::paint::Paint;
 use crate::plot::{Axis, Key, Mark, Plot, Shape};
 use crate::records::Records;
 
@@ -78,7 +78,7 @@ fn roles(all: &[FeatureRole]) -> Result<String> {
             tally(Role::Adjuster)
         ),
         x: Axis::from_zero("reading strength, 1 is the mean", shown.iter().map(|r| strongest(r))),
-        y: Axis { label: String::new(), range: shown.len() as f64 - 0.4..-0.6, log: false, format: |_| String::new() },
+        y: Axis::of_names(shown.len()),
         names: Some(shown.iter().map(|r| r.name.clone()).collect()),
         legend: kinds.iter().map(|(name, paint, _)| Key::new(*paint, Shape::Dot, *name)).collect(),
         marks,
@@ -138,7 +138,7 @@ fn importance(all: &[Importance]) -> Result<String> {
         ),
         x: Axis::from_zero("share of the importance", shown.iter().map(|i| i.share))
             .shown(|v| format!("{} %", crate::number::tick(100.0 * v))),
-        y: Axis { label: String::new(), range: shown.len() as f64 - 0.4..-0.6, log: false, format: |_| String::new() },
+        y: Axis::of_names(shown.len()),
         names: Some(shown.iter().map(|i| i.name.clone()).collect()),
         legend: vec![],
         marks,

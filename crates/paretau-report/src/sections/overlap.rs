@@ -4,8 +4,8 @@ use paretau_core::Result;
 
 use super::Section;
 use crate::html::{Cell, Table};
-use crate::ink::Paint;
 use crate::number::{count, fixed, percent, significant, tick};
+use crate::paint::Paint;
 use crate::plot::{Axis, Key, Mark, Plot, Shape};
 use crate::records::{ArmOverlap, ArmWeights, Overlap, Records, WeightRank};
 
@@ -89,7 +89,7 @@ fn propensities(overlap: &Overlap) -> Plot {
             significant(overlap.range.0, 2),
             significant(overlap.range.1, 2)
         ),
-        x: Axis { label: "propensity".into(), range: 0.0..1.0, log: false, format: tick },
+        x: Axis::of_shares("propensity", tick),
         y: Axis::over("share of the arm", [-top[0], top[1]]).shown(|v| format!("{} %", tick(100.0 * v.abs()))),
         names: None,
         legend: vec![
@@ -137,13 +137,8 @@ fn effective(overlap: &Overlap) -> Plot {
         id: "effective-rows".to_owned(),
         title: "What is left after weighting".to_owned(),
         alternative: format!("Effective sample sizes. {}.", told.join("; ")),
-        x: Axis {
-            label: "effective rows, share of the arm".into(),
-            range: 0.0..1.0,
-            log: false,
-            format: |v| format!("{} %", tick(100.0 * v)),
-        },
-        y: Axis { label: String::new(), range: names.len() as f64 - 0.4..-0.6, log: false, format: |_| String::new() },
+        x: Axis::of_shares("effective rows, share of the arm", |v| format!("{} %", tick(100.0 * v))),
+        y: Axis::of_names(names.len()),
         names: Some(names),
         legend: vec![
             Key::new(Paint::Control, Shape::Square, "control"),

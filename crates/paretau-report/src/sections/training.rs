@@ -3,8 +3,8 @@
 use paretau_core::Result;
 
 use super::Section;
-use crate::ink::Paint;
 use crate::number::{count, significant};
+use crate::paint::Paint;
 use crate::plot::{Axis, Key, Mark, Plot, Shape};
 use crate::records::{Curve, Records};
 
@@ -20,8 +20,9 @@ pub(crate) fn training(records: &Records) -> Result<Option<Section>> {
         }
     }
     let mut html = String::from(
-        "<p>The objective on rows held out from training, each time it was looked at; a circle marks the parameters that were kept.</p>\
-         <div class=\"pair\">",
+        "<p>The objective on rows held out from training and, where the net tells them, training losses and weights, each time \
+         it was looked at; a circle marks the parameters that were kept. Training losses count weights and penalties, so that \
+         their size is not that of the objective.</p><div class=\"pair\">",
     );
     for (k, name) in names.iter().enumerate() {
         let own: Vec<&Curve> = curves.iter().filter(|c| c.name == *name).copied().collect();
@@ -33,6 +34,7 @@ pub(crate) fn training(records: &Records) -> Result<Option<Section>> {
 
 fn plot(k: usize, name: &str, curves: &[&Curve]) -> Plot {
     let members = curves.len();
+    let axis = curves.first().map_or("objective", |curve| curve.axis.as_str());
     let mut marks: Vec<Mark> = curves
         .iter()
         .map(|c| Mark::Line {
@@ -46,7 +48,7 @@ fn plot(k: usize, name: &str, curves: &[&Curve]) -> Plot {
         let Some(kept) = curve.kept else { continue };
         let Some(point) = curve.points.iter().find(|p| p.0 == kept) else { continue };
         let who = if members > 1 { format!("member {}: ", curve.member + 1) } else { String::new() };
-        let tip = format!("{who}kept after step {}, objective {}", count(point.0 as usize), significant(point.1, 4));
+        let tip = format!("{who}kept after step {}, {axis} {}", count(point.0 as usize), significant(point.1, 4));
         marks.push(Mark::Dot { at: *point, paint: Paint::Limit, hollow: true, tip });
     }
     let steps = curves.iter().flat_map(|c| c.points.iter().map(|p| p.0)).fold(0.0, f64::max);
@@ -55,14 +57,10 @@ fn plot(k: usize, name: &str, curves: &[&Curve]) -> Plot {
         title: name.to_owned(),
         alternative: format!("{} training curves over {} steps.", members, count(steps as usize)),
         x: Axis::over("step", curves.iter().flat_map(|c| c.points.iter().map(|p| p.0))),
-        y: Axis::over("objective", curves.iter().flat_map(|c| c.points.iter().map(|p| p.1))),
+        y: Axis::over(axis, curves.iter().flat_map(|c| c.points.iter().map(|p| p.1))),
         names: None,
         legend: vec![
-            Key::new(
-                Paint::Main,
-                Shape::Line,
-                if members > 1 { format!("{members} members") } else { "objective".into() },
-            ),
+            Key::new(Paint::Main, Shape::Line, if members > 1 { format!("{members} trainings") } else { axis.into() }),
             Key::new(Paint::Limit, Shape::Ring, "kept"),
         ],
         marks,

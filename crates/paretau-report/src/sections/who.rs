@@ -7,8 +7,8 @@ use paretau_core::Result;
 use super::answer::axis_label;
 use super::{Section, unit};
 use crate::html::{Cell, Table, code, escape};
-use crate::ink::Paint;
 use crate::number::{Unit, count, percent};
+use crate::paint::Paint;
 use crate::plot::{Axis, Key, Mark, Plot, Shape};
 use crate::records::{EffectNode, EffectSummary, Findings, Interval, Question, Records};
 
@@ -127,12 +127,7 @@ fn sorted(question: &Question, effects: &EffectSummary, unit: Unit) -> Plot {
             unit.show(ends.1),
             if effects.sorted.iter().any(|s| s.band.is_some()) { ", with 95 % intervals" } else { "" }
         ),
-        x: Axis {
-            label: "share of people with a smaller effect".into(),
-            range: 0.0..1.0,
-            log: false,
-            format: percent_tick,
-        },
+        x: Axis::of_shares("share of people with a smaller effect", percent_tick),
         y,
         names: None,
         legend,

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use paretau_core::Seed;
-use paretau_eval::{Better, Metric};
 
 use super::plan::{Method, Plan};
 use super::records::Record;
@@ -114,13 +113,34 @@ pub fn ranks(plan: &Plan, records: &[&Record], metric: &str, data: Option<&str>)
     (out, n)
 }
 
-/// The comparison as a page: mean ranks, then the best-ranked method against every other.
+/// Methods against each other by one metric.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// The metric, a positive one of which less is better.
+    pub metric: String,
+    /// Realisations that all methods finished.
+    pub n: usize,
+    /// Mean ranks over them, best first.
+    pub ranks: Vec<(String, f64)>,
+    /// The method that the study is about, else the one that ranks best.
+    pub hero: String,
+    /// It against every other.
+    pub pairs: Vec<Pair>,
+}
+
+/// The comparison of a plan's records, by the first of its metrics that ranks by being low.
+pub fn compare(plan: &Plan, records: &[&Record]) -> Option<Comparison> {
+    let metric = plan.first_metric(records)?;
+    let (ranks, n) = ranks(plan, records, &metric, None);
+    let hero = plan.hero.clone().or_else(|| ranks.first().map(|(best, _)| best.clone()))?;
+    let pairs = pairs(plan, records, &metric, &hero);
+    Some(Comparison { metric, n, ranks, hero, pairs })
+}
+
+/// The comparison as a page: mean ranks, then one method against every other.
 pub fn comparison(plan: &Plan, records: &[&Record]) -> String {
     let mut out = format!("# {}: methods against each other\n\n", plan.name);
-    let lower = |name: &&String| Metric::named(name).is_ok_and(|metric| metric.better == Better::Lower);
-    let present = |name: &&String| records.iter().any(|record| record.scores.contains_key(*name));
-    let default = "pehe".to_owned();
-    let Some(metric) = plan.metrics.iter().find(lower).or(Some(&default)).filter(present) else {
+    let Some(Comparison { metric, n, ranks, hero, pairs }) = compare(plan, records) else {
         out += "No score to compare by: the data have no truth.\n";
         return out;
     };
@@ -129,17 +149,13 @@ pub fn comparison(plan: &Plan, records: &[&Record]) -> String {
          first method's error is smaller; its 95 % interval is a bootstrap over realisations, and an interval that \
          holds 1 settles nothing.\n"
     );
-    let (overall, n) = ranks(plan, records, metric, None);
-    let Some((best, _)) = overall.first() else { return out };
     out += &format!("\n## Mean rank over {n} realisations\n\n| method | mean rank |\n|---|---|\n");
-    for (method, rank) in &overall {
+    for (method, rank) in &ranks {
         out += &format!("| {method} | {rank:.2} |\n");
     }
-    // The method that the study is about, else the one that ranks best.
-    let hero = plan.hero.as_deref().unwrap_or(best);
     out += &format!("\n## {hero} against each other method\n\n");
     out += "| data | against | ratio of errors | 95 % interval | wins |\n|---|---|---|---|---|\n";
-    for pair in pairs(plan, records, metric, hero) {
+    for pair in pairs {
         let (low, high) = pair.interval;
         out += &format!(
             "| {} | {} | {:.3} | {low:.3} to {high:.3} | {} of {} |\n",
@@ -149,12 +165,17 @@ pub fn comparison(plan: &Plan, records: &[&Record]) -> String {
     out
 }
 
+/// Scores by realisation, in its order, seeds averaged.
+pub(super) fn by_realisation(records: &[&Record], metric: &str) -> Vec<f64> {
+    scores(records, metric).into_values().flat_map(BTreeMap::into_values).collect()
+}
+
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// Percentiles 2.5 and 97.5 of the mean under resampling; always the same draws for the same data.
-fn bootstrap(values: &[f64]) -> (f64, f64) {
+pub(super) fn bootstrap(values: &[f64]) -> (f64, f64) {
     let mut rng = Seed(0).named("paired bootstrap").rng();
     let n = values.len();
     let mut means: Vec<f64> =

@@ -5,15 +5,23 @@
 
 mod cell;
 mod compare;
-mod encoders;
+mod figures;
+mod illustration;
 mod plan;
 mod records;
+mod results;
 mod runner;
+mod standing;
 mod tables;
 
 pub use cell::{Cell, Shard};
-pub use compare::{Pair, comparison, pairs, ranks};
+pub use compare::{Comparison, Pair, compare, comparison, pairs, ranks};
+pub use figures::{FigureSpec, PanelSpec, figure};
+pub use illustration::Illustration;
 pub use plan::{BuiltIn, DataSpec, Method, PLANS, Plan, Published, Quick, SplitSpec};
 pub use records::{Record, Records};
+pub(crate) use results::PLAN as PLAN_FILE;
+pub use results::write as write_results;
 pub use runner::{RunOptions, RunReport, run};
+pub use standing::{Standing, Watch};
 pub use tables::{csv, markdown};

@@ -4,10 +4,12 @@ use std::path::Path;
 
 use paretau_core::{Error, Params, Result};
 use paretau_data::{Dataset, RoleSpec};
-use paretau_eval::Metric;
+use paretau_eval::{Better, METRICS, Metric};
 use serde::{Deserialize, Serialize};
 
-use super::encoders::ENCODER_DIFFERENCES;
+use super::figures::FigureSpec;
+use super::illustration::Illustration;
+use super::records::Record;
 use crate::registry;
 use crate::tune::TuneSpec;
 
@@ -23,8 +25,10 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
     /// Data sets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<DataSpec>,
     /// Methods to compare.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub methods: Vec<Method>,
     /// How rows are split.
     #[serde(default)]
@@ -45,8 +49,14 @@ pub struct Plan {
     #[serde(default)]
     pub quick: Quick,
     /// Figures published for the same study, to be set beside ours.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
+    /// What the figure shows; methods in rows when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub figure: Option<FigureSpec>,
+    /// What to draw of the kernels alone, in a plan without data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub illustration: Option<Illustration>,
 }
 
 /// What the quick form of a plan reduces.
@@ -187,51 +197,33 @@ impl Default for SplitSpec {
 pub struct BuiltIn {
     /// Its name.
     pub name: &'static str,
-    /// One line about it.
-    pub summary: &'static str,
     /// The plan's text.
     pub toml: &'static str,
 }
 
 /// All built-in plans.
 pub const PLANS: &[BuiltIn] = &[
-    BuiltIn {
-        name: "first-look",
-        summary: "the linear baselines on the paper's synthetic process, five data sets",
-        toml: include_str!("plans/first-look.toml"),
-    },
-    BuiltIn {
-        name: "table1-news",
-        summary: "table 1 of the paper, News: 17 methods on News, else News-like, else a generated corpus",
-        toml: include_str!("plans/table1-news.toml"),
-    },
-    BuiltIn {
-        name: "table1-acic",
-        summary: "table 1 of the paper, ACIC 2018 (LBIDD): 17 methods",
-        toml: include_str!("plans/table1-acic.toml"),
-    },
-    BuiltIn {
-        name: "fig3",
-        summary: "figure 3 of the paper: what each encoder reads, and the error, with 15 to 30 features",
-        toml: include_str!("plans/fig3.toml"),
-    },
-    BuiltIn {
-        name: "fig-appendix",
-        summary: "the appendix's figure: as figure 3, with 600 to 3000 features",
-        toml: include_str!("plans/fig-appendix.toml"),
-    },
-    BuiltIn {
-        name: "overlap",
-        summary: "overlap from excellent to terrible, 20 to 3000 features, all weightings",
-        toml: include_str!("plans/overlap.toml"),
-    },
+    BuiltIn { name: "first-look", toml: include_str!("plans/first-look.toml") },
+    BuiltIn { name: "table1-news", toml: include_str!("plans/table1-news.toml") },
+    BuiltIn { name: "table1-acic", toml: include_str!("plans/table1-acic.toml") },
+    BuiltIn { name: "fig2", toml: include_str!("plans/fig2.toml") },
+    BuiltIn { name: "fig3", toml: include_str!("plans/fig3.toml") },
+    BuiltIn { name: "fig-appendix", toml: include_str!("plans/fig-appendix.toml") },
+    BuiltIn { name: "overlap", toml: include_str!("plans/overlap.toml") },
 ];
+
+impl BuiltIn {
+    /// The plan, checked.
+    pub fn plan(&self) -> Result<Plan> {
+        Plan::parse(self.toml, Path::new(self.name))
+    }
+}
 
 impl Plan {
     /// A built-in plan by name, or a plan from a TOML file.
     pub fn open(name_or_path: &str) -> Result<Self> {
         if let Some(built_in) = PLANS.iter().find(|plan| plan.name == name_or_path) {
-            return Self::parse(built_in.toml, Path::new(built_in.name));
+            return built_in.plan();
         }
         let path = Path::new(name_or_path);
         if path.extension().is_none_or(|e| e != "toml") {
@@ -276,8 +268,27 @@ impl Plan {
         Ok(self)
     }
 
+    /// The metric that methods are compared by: the first of the plan's, else the first of all, that ranks by being low and
+    /// that some record has.
+    pub(crate) fn first_metric(&self, records: &[&Record]) -> Option<String> {
+        let wanted: Vec<&str> = if self.metrics.is_empty() {
+            METRICS.iter().map(|metric| metric.name).collect()
+        } else {
+            self.metrics.iter().map(String::as_str).collect()
+        };
+        let lower = |name: &&str| Metric::named(name).is_ok_and(|metric| metric.better == Better::Lower);
+        let present = |name: &&str| records.iter().any(|record| record.scores.contains_key(*name));
+        wanted.into_iter().filter(lower).find(present).map(str::to_owned)
+    }
+
     fn check(&self) -> Result<()> {
         let wrong = |message: String| Err(Error::unfit(message));
+        if let Some(illustration) = &self.illustration {
+            if !self.data.is_empty() || !self.methods.is_empty() || self.figure.is_some() {
+                return wrong("a plan is either an illustration or has data and methods, not both".to_owned());
+            }
+            return illustration.check();
+        }
         if self.data.is_empty() || self.methods.is_empty() || self.seeds.is_empty() {
             return wrong("a plan needs at least one data set, one method and one seed".to_owned());
         }
@@ -312,8 +323,11 @@ impl Plan {
         for method in &self.methods {
             registry::find(&method.estimator)?.resolved(&method.params)?;
         }
-        for metric in self.metrics.iter().filter(|name| !ENCODER_DIFFERENCES.contains(&name.as_str())) {
+        for metric in &self.metrics {
             Metric::named(metric)?;
+        }
+        if let Some(figure) = &self.figure {
+            figure.check(&self.data)?;
         }
         let labels: Vec<&str> = self.methods.iter().map(Method::label).collect();
         if let Some(hero) = self.hero.as_deref().filter(|hero| !labels.contains(hero)) {
@@ -334,7 +348,11 @@ mod tests {
     #[test]
     fn built_in_plans_are_sound() {
         for plan in PLANS {
-            assert_eq!(Plan::open(plan.name).unwrap().name, plan.name);
+            let opened = Plan::open(plan.name).unwrap();
+            assert_eq!(opened.name, plan.name);
+            // What a run leaves in its folder reads back as the same plan.
+            let text = toml::to_string(&opened).unwrap();
+            assert_eq!(Plan::parse(&text, Path::new("again")).unwrap(), opened);
         }
     }
 

@@ -11,9 +11,9 @@ use paretau_eval::{Evidence, METRICS, Observed};
 use rayon::prelude::*;
 
 use super::cell::{Cell, Shard};
-use super::encoders::encoder_differences;
 use super::plan::{DataSpec, Plan};
 use super::records::{Record, Records};
+use super::standing::{Clock, Watch};
 use crate::fit::{FitOptions, fit};
 use crate::quiet::Quiet;
 use crate::tune::{TuneOptions, TuneSpec, tune};
@@ -31,6 +31,8 @@ pub struct RunOptions<'a> {
     pub data_folder: &'a Path,
     /// Hears of progress and can stop the run.
     pub observer: &'a dyn Observer,
+    /// Hears of every cell that is done.
+    pub watch: Option<Watch<'a>>,
 }
 
 /// What a run did.
@@ -55,27 +57,30 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>) -> Result<RunReport> {
         .map(|(_, cell)| cell)
         .collect();
     let records = Mutex::new(Records::open(options.folder, options.resume)?);
+    // Whoever reads the records later, finished or not, finds what they are of.
+    super::results::write_plan(plan, options.folder)?;
     let lock = || records.lock().unwrap_or_else(PoisonError::into_inner);
     let open: Vec<&Cell> = cells.iter().filter(|cell| lock().get(&cell.key()).is_none()).collect();
     options.observer.event(&Event::Stage { name: plan.name.clone(), total: Some(open.len() as u64) });
-    let done = Mutex::new(0_u64);
+    let clock = Mutex::new(Clock::start(&open, lock().of(&cells).into_iter()));
     open.par_iter().try_for_each(|cell| -> Result<()> {
         if options.observer.interrupted() {
             return Err(Error::Interrupted);
         }
         let record = work(cell, options)?;
-        lock().append(record)?;
-        let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-        *done += 1;
-        options.observer.event(&Event::Progress { done: *done });
+        lock().append(record.clone())?;
+        // Told under the lock, so that counts go up from line to line.
+        let mut clock = clock.lock().unwrap_or_else(PoisonError::into_inner);
+        let standing = clock.done(&record);
+        options.observer.event(&Event::Progress { done: standing.done as u64 });
+        if let Some(watch) = options.watch {
+            watch(&standing);
+        }
         Ok(())
     })?;
     let records = lock();
     let all = records.of(&cells);
-    let write = |name: &str, text: String| paretau_data::write_atomically(&options.folder.join(name), text.as_bytes());
-    write("table.md", super::markdown(plan, &all))?;
-    write("table.csv", super::csv(plan, &all))?;
-    write("comparison.md", super::comparison(plan, &all))?;
+    super::write_results(plan, &all, options.folder)?;
     Ok(RunReport {
         cells: cells.len(),
         done: open.len(),
@@ -124,6 +129,9 @@ fn scores(cell: &Cell, options: &RunOptions<'_>) -> Result<BTreeMap<String, f64>
         nuisance: None,
         scores: None,
         truth: assigned.oracle.as_ref(),
+        // Only there are the features' roles known by thirds.
+        encoders: (cell.data.simulator.as_deref() == Some("synthetic"))
+            .then_some(model.about().diagnostics.roles.as_slice()),
         seed: Seed(cell.realisation),
     };
     // All scores are kept, whatever the plan's tables show: a plan that asks for one more has nothing to do again.
@@ -132,9 +140,6 @@ fn scores(cell: &Cell, options: &RunOptions<'_>) -> Result<BTreeMap<String, f64>
         if let Some(score) = metric.score(&evidence)? {
             out.insert(metric.name.to_owned(), score.value);
         }
-    }
-    if cell.data.simulator.as_deref() == Some("synthetic") {
-        out.extend(encoder_differences(&model.about().diagnostics.roles));
     }
     Ok(out)
 }

@@ -3,13 +3,14 @@
 use super::plan::Plan;
 use super::records::Record;
 
-struct Summary {
-    mean: f64,
-    sd: f64,
-    n: usize,
+/// Mean and standard deviation of some values.
+pub(super) struct Summary {
+    pub(super) mean: f64,
+    pub(super) sd: f64,
+    pub(super) n: usize,
 }
 
-fn summary(values: &[f64]) -> Option<Summary> {
+pub(super) fn summary(values: &[f64]) -> Option<Summary> {
     let n = values.len();
     if n == 0 {
         return None;
@@ -72,6 +73,8 @@ pub fn markdown(plan: &Plan, records: &[&Record]) -> String {
     if !plan.note.is_empty() {
         out += &format!("\n{}\n", plan.note.trim());
     }
+    out +=
+        "\nFigure: `figure.svg`, `figure.png`; paired comparisons: `comparison.md`; all on one page: `report.html`.\n";
     out
 }
 
@@ -109,6 +112,6 @@ fn for_each_row(plan: &Plan, records: &[&Record], mut row: impl FnMut(&str, &str
     }
 }
 
-fn values(rows: &[&Record], metric: &str) -> Vec<f64> {
+pub(super) fn values(rows: &[&Record], metric: &str) -> Vec<f64> {
     rows.iter().filter_map(|r| r.scores.get(metric).copied()).collect()
 }

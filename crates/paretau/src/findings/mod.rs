@@ -2,6 +2,7 @@
 //!
 //! Nothing here grows with the rows, and nothing is about a single one.
 
+mod cross_check;
 mod grouped;
 mod subgroups;
 mod tree;
@@ -14,6 +15,7 @@ use paretau_eval::{FeatureBalance, Nuisance, Observed, Score, WeightSets, balanc
 use paretau_learners::{Overlap as Rule, inverse_weights};
 use paretau_report::{Balance, Bin, EffectGroup, EffectSummary, Findings, Interval, SortedEffect};
 
+pub(crate) use self::cross_check::{CODE as DISAGREES, cross_check};
 use self::grouped::Grouped;
 
 /// Propensities nearer to 0 or 1 than this are held there before their weights are smoothed.

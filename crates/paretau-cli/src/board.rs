@@ -1,0 +1,183 @@
+//! A run while it goes on: on a terminal a table of methods that fills, with the time left; elsewhere a line a cell.
+
+use std::io::IsTerminal as _;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use paretau::experiment::{Method, Plan, Standing};
+use paretau::{Event, Observer};
+
+use crate::output;
+use crate::progress::Progress;
+
+/// Methods that the table shows; more would not fit a terminal.
+const MOST_ROWS: usize = 20;
+
+/// What is known about a method so far.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Row {
+    method: String,
+    done: usize,
+    failed: usize,
+    sum: f64,
+    scored: usize,
+}
+
+/// Shows a run.
+pub(crate) struct Board {
+    progress: Progress,
+    bar: Option<ProgressBar>,
+    metric: String,
+    rows: Mutex<Vec<Row>>,
+}
+
+impl Board {
+    pub(crate) fn new(plan: &Plan, quiet: bool) -> Self {
+        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
+            let bar = ProgressBar::new(0);
+            if let Ok(style) = ProgressStyle::with_template("{msg}\n{bar:24} {pos}/{len}, {elapsed} so far{prefix}") {
+                bar.set_style(style);
+            }
+            bar.set_message(plan.name.clone());
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        });
+        let row = |method: &Method| Row { method: method.label().to_owned(), ..Row::default() };
+        Self {
+            progress: Progress::new(quiet),
+            bar,
+            metric: plan.metrics.first().cloned().unwrap_or_else(|| "pehe".to_owned()),
+            rows: Mutex::new(plan.methods.iter().map(row).collect()),
+        }
+    }
+
+    /// Takes note of a cell that is done.
+    pub(crate) fn seen(&self, standing: &Standing<'_>) {
+        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        note(&mut rows, standing, &self.metric);
+        match &self.bar {
+            Some(bar) => {
+                bar.set_length(standing.total as u64);
+                bar.set_position(standing.done as u64);
+                bar.set_prefix(format!(", {} left", about(standing.left)));
+                bar.set_message(table(&rows, &self.metric));
+            }
+            None => self.progress.say(&line(standing, &self.metric)),
+        }
+    }
+}
+
+fn note(rows: &mut [Row], standing: &Standing<'_>, metric: &str) {
+    let record = standing.record;
+    let Some(row) = rows.iter_mut().find(|row| row.method == record.cell.method.label()) else { return };
+    row.done += 1;
+    row.failed += usize::from(record.error.is_some());
+    if let Some(score) = record.scores.get(metric) {
+        row.sum += score;
+        row.scored += 1;
+    }
+}
+
+/// One line about a cell that is done.
+fn line(standing: &Standing<'_>, metric: &str) -> String {
+    let record = standing.record;
+    let result = match (&record.error, record.scores.get(metric)) {
+        (Some(error), _) => format!("failed: {error}"),
+        (None, Some(score)) => format!("{metric} {}", output::number(*score)),
+        (None, None) => "done".to_owned(),
+    };
+    let left = if standing.done == standing.total { String::new() } else { format!(", {} left", about(standing.left)) };
+    format!(
+        "[{}/{}] {}, realisation {}, {}: {result} ({:.1} s){left}",
+        standing.done,
+        standing.total,
+        record.cell.data.name,
+        record.cell.realisation,
+        record.cell.method.label(),
+        record.seconds
+    )
+}
+
+fn table(rows: &[Row], metric: &str) -> String {
+    let cells: Vec<Vec<String>> = rows
+        .iter()
+        .take(MOST_ROWS)
+        .map(|row| {
+            let mean = if row.scored > 0 { output::number(row.sum / row.scored as f64) } else { "–".to_owned() };
+            vec![row.method.clone(), row.done.to_string(), row.failed.to_string(), mean]
+        })
+        .collect();
+    output::table(&["method", "done", "failed", &format!("mean {metric}")], &cells)
+}
+
+/// A time in words that do not promise more than is known.
+fn about(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..=59 => "less than a minute".to_owned(),
+        60..=5399 => format!("about {} min", (seconds + 30) / 60),
+        5400..=172_799 => format!("about {} h", (seconds + 1800) / 3600),
+        _ => format!("about {} days", (seconds + 43_200) / 86_400),
+    }
+}
+
+impl Observer for Board {
+    fn event(&self, event: &Event) {
+        // Stages and steps are on the board already.
+        if let Event::Note { message } = event {
+            match &self.bar {
+                Some(bar) => bar.suspend(|| self.progress.say(message)),
+                None => self.progress.say(message),
+            }
+        }
+    }
+
+    fn interrupted(&self) -> bool {
+        self.progress.interrupted()
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use paretau::experiment::{Cell, Record};
+
+    #[test]
+    fn a_cell_is_a_line_and_a_row() {
+        let plan = Plan::open("first-look").unwrap();
+        let cell = Cell::all(&plan).remove(1);
+        let scores = [("pehe".to_owned(), 0.25)].into_iter().collect();
+        let mut record = Record { key: cell.key(), cell, scores, error: None, seconds: 2.04 };
+        let at = |record: &'_ Record| -> (String, Vec<Row>) {
+            let standing = Standing { record, done: 3, total: 10, left: Duration::from_mins(10) };
+            let mut rows: Vec<Row> =
+                plan.methods.iter().map(|m| Row { method: m.label().to_owned(), ..Row::default() }).collect();
+            note(&mut rows, &standing, "pehe");
+            (line(&standing, "pehe"), rows)
+        };
+        let (told, rows) = at(&record);
+        assert_eq!(told, "[3/10] synthetic d=15, realisation 1, lr-2: pehe 0.2500 (2.0 s), about 10 min left");
+        assert_eq!((rows[0].done, rows[1].done, rows[1].sum), (0, 1, 0.25));
+        assert!(table(&rows, "pehe").contains("mean pehe"));
+        record.error = Some("no rows".into());
+        record.scores.clear();
+        let (told, rows) = at(&record);
+        assert!(told.contains("failed: no rows") && rows[1].failed == 1);
+    }
+
+    #[test]
+    fn times_are_told_in_words() {
+        let told = [20, 90, 3600, 7200, 200_000].map(|s| about(Duration::from_secs(s)));
+        assert_eq!(told, ["less than a minute", "about 2 min", "about 60 min", "about 2 h", "about 2 days"]);
+    }
+}

@@ -1,0 +1,149 @@
+"""Studies: running plans, comparing their methods, searching parameters."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import _paretau
+from ._errors import DataError
+from ._estimator import Estimator, plain, seed_from, threads
+from ._functions import make_estimator, named_roles, named_rows
+from ._progress import Progress
+
+
+def run(
+    plan: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    resume: bool = False,
+    shard: str | None = None,
+    quick: bool = False,
+    data: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+) -> dict[str, Any]:
+    """Runs an experiment plan, built in or a .toml file, into the folder `out`; `resume` does nothing twice.
+
+    Returns the numbers of cells, done now, kept from before and failed. The folder then holds the records, tables
+    (`table.md`, `table.csv`), paired comparisons (`comparison.md`), the figure (`figure.svg`, `figure.png`) and a page with
+    all of it (`report.html`). `quick` runs the plan's small form. `data` is where the plan's files are (default: the
+    environment's PARETAU_DATA, else the current folder).
+    """
+    found = _paretau.run(
+        os.fspath(plan),
+        os.fspath(out),
+        resume=resume,
+        shard=shard,
+        quick=quick,
+        data_folder=os.fspath(data) if data is not None else os.environ.get("PARETAU_DATA", "."),
+        n_jobs=threads(n_jobs),
+        listener=Progress() if verbose else None,
+    )
+    return json.loads(found)
+
+
+def compare(records: str | os.PathLike[str]) -> dict[str, Any]:
+    """Methods of a run against each other, from the records in its folder.
+
+    Returns the `metric` that they are compared by, the mean `ranks` (best first) over the `n` realisations that all
+    finished, and `pairs`: the method that the study is about (`hero`) against every other, as the ratio of errors within
+    realisations with its 95 % bootstrap interval. An interval that holds 1 settles nothing.
+    """
+    found = json.loads(_paretau.compare(os.fspath(records)))
+    if found is None:
+        raise DataError(f"{os.fspath(records)}: no score to compare by; the data have no truth, or all cells failed")
+    return found
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The result of a search."""
+
+    #: Registry name of the estimator.
+    name: str
+    #: Parameters of the best trial, those that differ from the defaults.
+    best_params: dict[str, Any]
+    #: Its objective on held-out rows.
+    value: float
+    #: The objective of the defaults.
+    default_value: float | None
+    #: All trials in their order, the defaults first.
+    trials: list[dict[str, Any]] = field(repr=False)
+
+    def estimator(self, **params: Any) -> Estimator:
+        """An unfitted estimator with the best parameters."""
+        best = {key: tuple(value) if isinstance(value, list) else value for key, value in self.best_params.items()}
+        return make_estimator(self.name, **{**best, **params})
+
+
+def tune(
+    estimator: str,
+    data: Any,
+    *,
+    treatment: str,
+    outcome: str,
+    features: list[str] | None = None,
+    ignore: list[str] | None = None,
+    weight: str | None = None,
+    propensity: str | None = None,
+    group: str | None = None,
+    id: str | None = None,
+    treated_value: Any = None,
+    control_value: Any = None,
+    trials: int = 20,
+    search: str = "tpe",
+    objective: str = "factual",
+    folds: int = 1,
+    space: dict[str, Any] | None = None,
+    validation_fraction: float = 0.2,
+    records: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+    **params: Any,
+) -> Tuned:
+    """Searches parameters of an estimator, by registry name, on rows that its fits do not see. The truth has no part in it.
+
+    Columns are named as in `fit`. `search` is "tpe", "random" or "grid"; a trial is judged by the error of the outcome in
+    the arm that each row was in (`objective="factual"`) or by losses of the effect ("dr", "r"). `folds` cross-validates.
+    `space` maps a parameter to a list of values or to `{"low": …, "high": …, "log": …, "whole": …}`; by default it is the
+    estimator's documented space. `records` is a file that keeps the trials, so that `resume` can go on. Other keywords are
+    parameters that every trial has.
+    """
+    roles = named_roles(
+        treatment=treatment,
+        outcome=outcome,
+        features=features,
+        ignore=ignore,
+        weight=weight,
+        propensity=propensity,
+        group=group,
+        id=id,
+        treated_value=treated_value,
+        control_value=control_value,
+    )
+    rows = named_rows(data)
+    table = _paretau.Table()
+    rows.add_to(table, rows.names or [])
+    spec = {"trials": trials, "search": search, "objective": objective, "folds": folds, "fixed": {k: plain(v) for k, v in params.items()}}
+    if space:
+        spec["space"] = {k: plain(v) for k, v in space.items()}
+    found = json.loads(
+        _paretau.tune(
+            table,
+            roles=json.dumps(roles),
+            estimator=estimator,
+            spec=json.dumps(spec),
+            seed=seed_from(random_state),
+            valid_share=validation_fraction,
+            records=os.fspath(records) if records is not None else None,
+            resume=resume,
+            n_jobs=threads(n_jobs),
+            listener=Progress() if verbose else None,
+        )
+    )
+    return Tuned(estimator, found["best"], found["value"], found["default_value"], found["trials"])

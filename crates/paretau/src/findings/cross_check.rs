@@ -1,0 +1,37 @@
+//! Two averages of the same effects, one of them corrected by what the rows show, should agree.
+
+use paretau_core::Warning;
+
+use crate::about::Estimate;
+
+/// A stable key for programs.
+pub(crate) const CODE: &str = "average-disagrees";
+
+/// A warning when the mean predicted effect lies outside the doubly robust average's 95 % interval: then the model leaves
+/// something systematic in the outcomes unexplained, and predictions for single rows may be off as their mean is.
+pub(crate) fn cross_check(predicted: f64, seen: &Estimate) -> Option<Warning> {
+    if (seen.lo..=seen.hi).contains(&predicted) {
+        return None;
+    }
+    Some(Warning {
+        code: CODE.to_owned(),
+        message: format!(
+            "the mean of the predicted effects, {predicted:.4}, lies outside the interval of the average effect that is \
+             corrected by the weighted residuals, {:.4} ({:.4} to {:.4}): trust the latter, and single predictions less",
+            seen.value, seen.lo, seen.hi
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_disagreement_is_told() {
+        let seen = Estimate { value: 1.0, se: 0.1, lo: 0.8, hi: 1.2 };
+        assert_eq!(cross_check(0.81, &seen), None);
+        let told = cross_check(1.5, &seen).map(|w| (w.code, w.message)).unwrap_or_default();
+        assert!(told.0 == CODE && told.1.contains("1.5000") && told.1.contains("0.8000 to 1.2000"), "{told:?}");
+    }
+}

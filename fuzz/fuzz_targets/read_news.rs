@@ -1,0 +1,4 @@
+//! Any bytes as `f.csv.x`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| paretau_fuzz::read("f.csv.x", bytes));
