@@ -4,12 +4,12 @@
 //! population: the average effect inherits the confounding. Every row was held out by some member, so its residual is honest,
 //! and residuals weighted by Pareto-smoothed balancing weights show an arm's mean error over both arms' rows. The shift is that
 //! mean, drawn towards zero as far as the rows leave it open: with `s` its standard error, `m` becomes `m (1 - s^2 / m^2)`, or nothing
-//! when it is smaller than `s` (James and Stein).
+//! when it is smaller than `s` (James and Stein). An arm whose weights k-hat calls unreliable is left as it is.
 
 use paretau_core::{Design, Effects, OutcomeKind};
 
 use crate::loss::outcome::sigmoid;
-use crate::temper::{FEW, balancing};
+use crate::temper::{FEW, balancing, reliable};
 
 /// Shifts of the two arms' outcomes; for outcomes of 0 and 1, of their logits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -46,6 +46,7 @@ pub(crate) fn shift(design: &Design, rows: &[usize], held_out: &Effects) -> Opti
     let e = known.as_ref().or(held_out.e.as_ref())?;
     let treated = t.iter().filter(|&&t| t == 1).count() as f64 / t.len() as f64;
     let w = balancing(e, &t, treated)?;
+    let relied = reliable(e, &t, treated);
     let logit = design.outcome() == OutcomeKind::Binary;
     let mut shift = Shift { logit, ..Shift::default() };
     let mut told = [[0.0; 2]; 2];
@@ -63,7 +64,11 @@ pub(crate) fn shift(design: &Design, rows: &[usize], held_out: &Effects) -> Opti
         if !(mean.is_finite() && variance.is_finite()) {
             return None;
         }
-        let kept = if mean * mean > variance { mean * (1.0 - variance / (mean * mean)) } else { 0.0 };
+        let kept = if relied[usize::from(arm)] && mean * mean > variance {
+            mean * (1.0 - variance / (mean * mean))
+        } else {
+            0.0
+        };
         // One Newton step turns a difference of probabilities into one of logits.
         let slope = if logit { own.iter().map(|&k| weight(k) / mass * mu[k] * (1.0 - mu[k])).sum() } else { 1.0 };
         shift.arms[usize::from(arm)] = if slope > 1e-6 { kept / slope } else { 0.0 };
@@ -140,6 +145,15 @@ mod tests {
         let mut effects = Effects::from_outcomes(vec![0.0, 0.3, 1.0], vec![0.0, 0.3, 1.0]);
         Shift { arms: [0.0, 9.0], logit: true }.apply(&mut effects);
         assert!(effects.mu1.iter().all(|m| (0.0..=1.0).contains(m)) && effects.tau[1] > 0.6 && effects.mu0[1] == 0.3);
+    }
+
+    #[test]
+    fn weights_that_cannot_be_relied_upon_move_nothing() {
+        let (design, mut held) = case(1.0, false);
+        // A propensity that is far too sure of itself: weights over many orders of magnitude.
+        let sure = |e: f64| sigmoid(8.0 * logit(e));
+        held.e = held.e.map(|e| e.into_iter().map(sure).collect());
+        assert_eq!(shift(&design, &all(&design), &held).unwrap().0.arms, [0.0; 2]);
     }
 
     #[test]

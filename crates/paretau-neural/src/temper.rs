@@ -5,10 +5,12 @@
 //! `g` what the weighted nets say more, the share `a` that makes `sum w (r - a g)^2` least is a ratio of sums. As far as the rows
 //! leave it open (its standard error), it is drawn towards what nets of equal merit deserve: averages count estimates by their
 //! precision, and weighted nets have learnt from `ess` rows where the others had all of them, so their share is `ess / (1 + ess)`:
-//! one half where weights are equal, little where few rows carry them.
+//! one half where weights are equal, little where few rows carry them. Where k-hat says that the weights' tail cannot be relied
+//! upon, smoothed or not, nets that were trained by them have no share.
 
 use paretau_core::{Design, Result};
 use paretau_kernels::ess::ess;
+use paretau_kernels::psis::{Psis, TailRule, khat_threshold};
 use paretau_kernels::soft_pareto_options::SoftParetoOptions;
 use paretau_kernels::weights::{Pooling, Weigher, Weighting};
 
@@ -27,6 +29,7 @@ pub(crate) fn weighted_share(
 ) -> Result<(f64, f64)> {
     let (mut cross, mut square, mut noise) = (0.0, 0.0, 0.0);
     let (mut effective, mut counted) = (0.0, 0.0);
+    let (mut all_e, mut all_t) = (Vec::new(), Vec::new());
     for ((weighted, plain), part) in weighted.iter().zip(plain).zip(parts) {
         let rows = &part.valid;
         let t: Vec<u8> = rows.iter().map(|&i| design.t()[i]).collect();
@@ -41,6 +44,8 @@ pub(crate) fn weighted_share(
         // The judge's propensity: the weighted encoders are pulled by the weights themselves, towards equal ones.
         let Some(e) = known.or_else(|| without.e.clone()) else { continue };
         let Some(w) = balancing(&e, &t, share_treated(design, part)) else { continue };
+        all_e.extend_from_slice(&e);
+        all_t.extend_from_slice(&t);
         effective += ess(&w).unwrap_or(0.0);
         counted += w.len() as f64;
         // In units of the outcome's spread, so that squares of huge outcomes stay numbers.
@@ -55,6 +60,10 @@ pub(crate) fn weighted_share(
         }
     }
     let (best, variance) = (cross / square, noise / (square * square));
+    let treated = share_treated(design, &parts[0]);
+    if !all_e.is_empty() && reliable(&all_e, &all_t, treated).contains(&false) {
+        return Ok((0.0, f64::INFINITY));
+    }
     let ess = if counted > 0.0 { effective / counted } else { 1.0 };
     let prior = ess / (1.0 + ess);
     // No rows, or nets that agree: nothing to tell them apart by.
@@ -68,6 +77,24 @@ pub(crate) fn weighted_share(
 
 fn share_treated(design: &Design, part: &Parts) -> f64 {
     part.train.iter().filter(|&&i| design.t()[i] == 1).count() as f64 / part.train.len().max(1) as f64
+}
+
+/// Whether the tail of each arm's balancing weights is light enough for averages over them to mean anything.
+pub(crate) fn reliable(e: &[f64], t: &[u8], treated: f64) -> [bool; 2] {
+    let odds = treated / (1.0 - treated);
+    [0_u8, 1].map(|arm| {
+        let rows = e.iter().zip(t).filter(|(_, t)| **t == arm);
+        let logs: Vec<f64> = rows
+            .map(|(e, _)| {
+                let (own, ratio) = if arm == 1 { (*e, odds) } else { (1.0 - e, 1.0 / odds) };
+                (ratio * (1.0 - own) / own.max(1e-12)).ln_1p()
+            })
+            .collect();
+        let mut smooth = vec![0.0; logs.len()];
+        let khat = Psis::default().smooth_unnormalised(&logs, 1.0, TailRule::Loo, &mut smooth);
+        // Too few rows for a tail: nothing speaks against them.
+        khat.map_or(true, |khat| !khat.is_finite() || khat <= khat_threshold(logs.len()))
+    })
 }
 
 /// Pareto-smoothed balancing weights, divided by their arm's mean; nothing when they cannot be had.
