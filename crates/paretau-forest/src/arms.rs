@@ -13,13 +13,14 @@ use crate::mean_forest::{MeanForest, weighted_mean};
 use crate::recipes::{self, Kitchen};
 use crate::relabel::Arms;
 use crate::rows::CausalRows;
-use crate::sample::{Sampler, Sampling, Units};
+use crate::sample::{Sampler, Units};
 use crate::solve::MAX_DIM;
 use crate::split::ArmsRule;
 
 /// A causal forest for several arms, with checked parameters; those of [`CausalForestConfig`], where
-/// `stabilize_splits` is always on and `imbalance_penalty` has no part.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// `stabilize_splits` is always on, `imbalance_penalty` and `criterion` have no part, and `honest` is true unless said
+/// otherwise.
+#[derive(Debug, Clone, Copy)]
 pub struct ArmsForest {
     single: CausalForest,
     config: CausalForestConfig,
@@ -60,27 +61,24 @@ impl ArmsForest {
         rows.check()?;
         let ground = ground(rows.x, rows.columns, config.max_bins, config.exact)?;
         let units = Units::new(n, rows.groups);
-        let m = self.single.centre(&ground, &units, &rows, rows.y, ("outcome", ctx))?;
+        let centrer = self.single.centrer(&ground, &units, &rows, ctx);
+        let (m, m_hat) = centrer.forest(rows.y, &ctx.with_seed(ctx.seed.named("outcome")))?;
         let (mut e, mut e_hat, mut z) = (Vec::new(), vec![0.0; n * dim], vec![0.0; n * dim]);
         for k in 0..dim {
             let arm = indicator(k + 1);
-            let name = format!("arm {}", k + 1);
-            let centred = self.single.centre(&ground, &units, &rows, &arm, (&name, ctx))?;
+            let seed = ctx.seed.named(&format!("arm {}", k + 1));
+            let (forest, held_out) = centrer.forest(&arm, &ctx.with_seed(seed))?;
             for i in 0..n {
-                e_hat[i * dim + k] = centred.held_out.values[i];
-                z[i * dim + k] = arm[i] - centred.held_out.values[i];
+                e_hat[i * dim + k] = held_out[i];
+                z[i * dim + k] = arm[i] - held_out[i];
             }
-            e.push(centred.forest);
+            e.push(forest);
         }
-        let mut y: Vec<f64> = rows.y.iter().zip(&m.held_out.values).map(|(y, m)| y - m).collect();
+        let mut y: Vec<f64> = rows.y.iter().zip(&m_hat).map(|(y, m)| y - m).collect();
         let level = weighted_mean(&y, rows.weight);
         y.iter_mut().for_each(|v| *v -= level);
-        let sampling = Sampling {
-            fraction: config.max_samples,
-            bag: config.subforest_size,
-            honest: config.honest.then_some(config.honest_share),
-        };
-        let sampler = Sampler { sampling, units, seed: ctx.seed.named("causal") };
+        let sampling = self.single.sampling(config.honest.unwrap_or(true));
+        let sampler = Sampler { sampling, units: units.clone(), seed: ctx.seed.named("causal") };
         ctx.event(&Event::Stage { name: "growing the causal forest".into(), total: Some(config.n_estimators as u64) });
         let kitchen = Kitchen {
             ground: &ground,
@@ -95,15 +93,9 @@ impl ArmsForest {
         let (forest, in_bag) = recipes::arms(&kitchen, rule, labels)?;
         let found = forest.map_blocks_out_of_bag(&ground.codes, &in_bag, |block| slopes(block, dim));
         let overall = (0..dim).map(|k| mean_tau(&found, k)).collect();
-        let mut model = ArmsForestModel {
-            importance: importance(&forest, rows.columns),
-            forest,
-            m: m.forest,
-            e,
-            overall,
-            held_out: None,
-        };
-        model.held_out = Some(model.assemble(&found, &m.held_out.values, &e_hat));
+        let mut model =
+            ArmsForestModel { importance: importance(&forest, rows.columns), forest, m, e, overall, held_out: None };
+        model.held_out = Some(model.assemble(&found, &m_hat, &e_hat));
         Ok(model)
     }
 }
