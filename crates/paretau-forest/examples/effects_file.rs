@@ -13,10 +13,11 @@ use paretau_core::{
     Column, ColumnKind, Dense, Design, EstimatorEntry, Features, FitContext, Params, Result, Seed, Toolbox,
 };
 use paretau_forest::{CAUSAL_FOREST, CAUSAL_FOREST_DML, FOREST};
+use paretau_learners::RIDGE;
 
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let tools = Toolbox { bases: &[&FOREST, &paretau_learners::RIDGE] };
+    let tools = Toolbox { bases: &[&FOREST, &RIDGE] };
     let entry: &dyn EstimatorEntry = if args[0] == "causal-forest" { &CAUSAL_FOREST } else { &CAUSAL_FOREST_DML };
     let params = Params(serde_json::from_str(&args[1]).expect("a JSON object"));
     let estimator = entry.build(&params, &tools)?;

@@ -28,7 +28,7 @@ use crate::summary::{Centred, describe};
 /// | name | default | meaning |
 /// |---|---|---|
 /// | `n_estimators` | 2000 | trees; intervals need many |
-/// | `n_nuisance` | a quarter of the trees, 50 to 200 | trees of each centering forest |
+/// | `n_nuisance` | a quarter of the trees, 50 to 100 | trees of each centering forest |
 /// | `max_samples` | 0.5 | share of the rows a tree sees; at most 0.5 with bags |
 /// | `max_features` | min(⌈√p + 20⌉, p) | columns tried at a node, on average |
 /// | `min_node_size` | 5 | least rows with little and with much treatment on each side of a split |
@@ -100,7 +100,7 @@ const PARAMS: &[ParamSpec] = &[
     ParamSpec {
         name: "n_nuisance",
         kind: ParamKind::Auto(&input::COUNT),
-        help: "Trees of each centering forest; auto is a quarter of the trees, at least 50 and at most 200.",
+        help: "Trees of each centering forest; auto is a quarter of the trees, at least 50 and at most 100.",
     },
     ParamSpec {
         name: "max_samples",
@@ -300,7 +300,7 @@ impl CausalForest {
         rows: &'a CausalRows<'a>,
         ctx: &'a FitContext<'a>,
     ) -> Centrer<'a> {
-        let n_trees = self.config.n_nuisance.unwrap_or((self.config.n_estimators / 4).clamp(50, 200));
+        let n_trees = self.config.n_nuisance.unwrap_or((self.config.n_estimators / 4).clamp(50, 100));
         Centrer { ground, units, rows, linear: None, n_trees, ctx }
     }
 

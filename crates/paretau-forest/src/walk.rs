@@ -43,13 +43,13 @@ impl Block<'_> {
 }
 
 /// Buffers of one thread.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Walker {
     /// Codes of the block, column after column.
     codes: Vec<u16>,
     leaves: Vec<u32>,
     /// Rows, before and after they are parted; the children of a node find theirs in the other one.
-    rows: [Vec<u16>; 2],
+    rows: [Box<[u16; MAX_BLOCK]>; 2],
     stack: Vec<Pending>,
 }
 
@@ -61,6 +61,13 @@ struct Pending {
     end: u16,
     /// Which of the two lists holds the rows.
     side: usize,
+}
+
+impl Default for Walker {
+    fn default() -> Self {
+        let rows = [Box::new([0; MAX_BLOCK]), Box::new([0; MAX_BLOCK])];
+        Self { codes: Vec::new(), leaves: Vec::new(), rows, stack: Vec::new() }
+    }
 }
 
 impl Forest {
@@ -114,17 +121,23 @@ impl Walker {
             self.few(forest, n);
             return;
         }
-        self.rows[1].resize(n.max(self.rows[1].len()), 0);
         for tree in 0..forest.n_trees() {
             let list = &mut self.rows[0];
-            list.clear();
-            match in_bag.map(|bag| bag.of(tree)) {
-                None => list.extend(0..n as u16),
-                Some(bits) => {
-                    list.extend((0..n).filter(|&row| !is_set(bits, rows.start + row)).map(|row| row as u16));
+            let count = match in_bag.map(|bag| bag.of(tree)) {
+                None => {
+                    list[..n].iter_mut().zip(0..).for_each(|(place, row)| *place = row);
+                    n
                 }
-            }
-            self.part(forest, tree, n);
+                Some(bits) => {
+                    let mut count = 0;
+                    for row in 0..n {
+                        list[count % MAX_BLOCK] = row as u16;
+                        count += usize::from(!is_set(bits, rows.start + row));
+                    }
+                    count
+                }
+            };
+            self.part(forest, tree, n, count);
         }
     }
 
@@ -141,22 +154,19 @@ impl Walker {
         }
     }
 
-    /// Many rows down one tree, parted node by node.
-    fn part(&mut self, forest: &Forest, tree: usize, n: usize) {
+    /// The first `count` rows of the list down one tree, parted node by node.
+    fn part(&mut self, forest: &Forest, tree: usize, n: usize, count: usize) {
         let first_set = forest.first_set[tree];
         let sets = &forest.sets[first_set as usize..];
         let out = &mut self.leaves[tree * n..(tree + 1) * n];
         let [even, odd] = &mut self.rows;
         self.stack.clear();
-        self.stack.push(Pending { node: forest.roots[tree], start: 0, end: even.len() as u16, side: 0 });
+        self.stack.push(Pending { node: forest.roots[tree], start: 0, end: count as u16, side: 0 });
         while let Some(Pending { node: at, start, end, side }) = self.stack.pop() {
             let node = forest.nodes[at as usize];
             let range = usize::from(start)..usize::from(end);
-            let (rows, other) = if side == 0 {
-                (&even[range.clone()], &mut odd[range])
-            } else {
-                (&odd[range.clone()], &mut even[range])
-            };
+            let (rows, other) =
+                if side == 0 { (&even[range], &mut **odd) } else { (&odd[range], &mut **even) };
             if node.is_leaf() {
                 let leaf = leaf_of(forest, at);
                 rows.iter().for_each(|&row| out[usize::from(row)] = leaf);
@@ -168,7 +178,7 @@ impl Walker {
             } else {
                 let feature = usize::from(node.feature);
                 let column = &self.codes[feature * n..(feature + 1) * n];
-                let middle = start + part_rows(node, rows, other, column, sets) as u16;
+                let middle = part_rows(node, rows, (other, usize::from(start)), column, sets) as u16;
                 self.stack.push(Pending { node: node.index() + 1, start: middle, end, side: 1 - side });
                 self.stack.push(Pending { node: node.index(), start, end: middle, side: 1 - side });
             }
@@ -176,24 +186,36 @@ impl Walker {
     }
 }
 
-/// Writes the rows that go left to the front of `to` and the others to its end; gives back how many go left.
+/// Writes the rows that go left to `to` from `start` on and the others behind them; gives back where those begin.
 #[inline]
-fn part_rows(node: Node, rows: &[u16], to: &mut [u16], column: &[u16], sets: &[LevelSet]) -> usize {
+fn part_rows(
+    node: Node,
+    rows: &[u16],
+    (to, start): (&mut [u16; MAX_BLOCK], usize),
+    column: &[u16],
+    sets: &[LevelSet],
+) -> usize {
     if node.is_set() {
-        return part_by(rows, to, |row| node.right(column[usize::from(row)], sets) as usize);
+        return part_by(rows, to, start, |row| node.right(column[usize::from(row)], sets) as usize);
     }
     let (cut, shift) = node.threshold();
-    part_by(rows, to, |row| usize::from(column[usize::from(row)].wrapping_add(shift) > cut))
+    let goes_right = |code: u16| usize::from(code.wrapping_add(shift) > cut);
+    // Most blocks are full; the compiler then knows the column's length, and that no index is beyond it.
+    match <&[u16; MAX_BLOCK]>::try_from(column) {
+        Ok(column) => part_by(rows, to, start, |row| goes_right(column[usize::from(row) % MAX_BLOCK])),
+        Err(_) => part_by(rows, to, start, |row| goes_right(column[usize::from(row)])),
+    }
 }
 
 #[inline(always)]
-fn part_by(rows: &[u16], to: &mut [u16], right_of: impl Fn(u16) -> usize) -> usize {
-    let (mut left, mut right) = (0, rows.len() - 1);
+fn part_by(rows: &[u16], to: &mut [u16; MAX_BLOCK], start: usize, right_of: impl Fn(u16) -> usize) -> usize {
+    let (mut left, mut right) = (start, start + rows.len() - 1);
     for &row in rows {
         let goes_right = right_of(row);
-        // Both places are free until the last row, when they are the same one.
-        to[left] = row;
-        to[right] = row;
+        // Both places are free until the last row, when they are the same one. The remainders change nothing but spare
+        // a check of the bounds.
+        to[left % MAX_BLOCK] = row;
+        to[right % MAX_BLOCK] = row;
         left += 1 - goes_right;
         right = right.wrapping_sub(goes_right);
     }
