@@ -17,6 +17,9 @@ use crate::sample::{Sampler, Units};
 use crate::solve::MAX_DIM;
 use crate::split::ArmsRule;
 
+/// Nodes of at most this many rows are leaves of the centering forests.
+const LEAVES: usize = 5;
+
 /// A causal forest for several arms, with checked parameters; those of [`CausalForestConfig`], where
 /// `stabilize_splits` is always on, `imbalance_penalty` and `criterion` have no part, and `honest` is true unless said
 /// otherwise.
@@ -62,12 +65,12 @@ impl ArmsForest {
         let ground = ground(rows.x, rows.columns, config.max_bins, config.exact)?;
         let units = Units::new(n, rows.groups);
         let centrer = self.single.centrer(&ground, &units, &rows, ctx);
-        let (m, m_hat) = centrer.forest(rows.y, &ctx.with_seed(ctx.seed.named("outcome")))?;
+        let (m, m_hat) = centrer.forest(rows.y, LEAVES, &ctx.with_seed(ctx.seed.named("outcome")))?;
         let (mut e, mut e_hat, mut z) = (Vec::new(), vec![0.0; n * dim], vec![0.0; n * dim]);
         for k in 0..dim {
             let arm = indicator(k + 1);
             let seed = ctx.seed.named(&format!("arm {}", k + 1));
-            let (forest, held_out) = centrer.forest(&arm, &ctx.with_seed(seed))?;
+            let (forest, held_out) = centrer.forest(&arm, LEAVES, &ctx.with_seed(seed))?;
             for i in 0..n {
                 e_hat[i * dim + k] = held_out[i];
                 z[i * dim + k] = arm[i] - held_out[i];

@@ -1,5 +1,5 @@
-//! What outcome or treatment are expected to be at a row: a forest, a line, or a forest of what a line leaves over;
-//! whichever is closest to rows that it has not seen.
+//! What outcome or treatment are expected to be at a row: their mean, a forest with small or with large leaves, a line,
+//! or a forest of what a line leaves over; whichever is closest to rows that it has not seen.
 
 use paretau_core::{BaseEntry, Error, Event, Features, FitContext, Result, State, Toolbox};
 use serde::{Deserialize, Serialize};
@@ -16,14 +16,18 @@ use crate::split::Variance;
 
 /// Share of the rows that a centering tree sees.
 const SAMPLE: f64 = 0.5;
-/// Nodes of at most this many rows are leaves.
-const NODE: usize = 5;
+/// Nodes of at most this many rows are leaves: small for what varies steeply, large where noise prevails.
+const NODES: [usize; 2] = [5, 50];
+/// With more rows than this, large leaves are small enough; small ones would cost much time and memory.
+const MANY_ROWS: usize = 50_000;
 /// A forest of what a line leaves over is grown only when the line explains at least this share of the variance.
 const LEAST_EXPLAINED: f64 = 0.02;
 
 /// An expected value: the sum of its parts.
 #[derive(Debug)]
 pub(crate) struct Centre {
+    /// The mean, where nothing better was found.
+    pub(crate) level: f64,
     pub(crate) linear: Option<Linear>,
     pub(crate) forest: Option<MeanForest>,
     /// Whether the target is 0 or 1, so that nothing beyond may be expected.
@@ -66,16 +70,29 @@ impl Centrer<'_> {
             }
             values
         };
-        let total = error(&vec![weighted_mean(target, rows.weight); target.len()]);
-        let (forest, held_out) = self.forest(target, ctx)?;
-        let mut best = (error(&held_out), held_out, Centre { linear: None, forest: Some(forest), binary });
+        let level = weighted_mean(target, rows.weight);
+        let constant = vec![level; target.len()];
+        let total = error(&constant);
+        let mut best = (total, constant, Centre { level, linear: None, forest: None, binary });
+        let nodes = if target.len() > MANY_ROWS { &NODES[1..] } else { &NODES[..] };
+        let mut leaves = (f64::INFINITY, nodes[0]);
+        for &node in nodes {
+            let (forest, held_out) = self.forest(target, node, ctx)?;
+            let found = error(&held_out);
+            if found < leaves.0 {
+                leaves = (found, node);
+            }
+            if found < best.0 {
+                best = (found, held_out, Centre { level: 0.0, linear: None, forest: Some(forest), binary });
+            }
+        }
         if let Some(base) = self.linear
             && let Some((linear, line)) = Linear::cross_fit(base, rows, target, ctx)?
         {
             let line_error = error(&line);
             let rest = if line_error < (1.0 - LEAST_EXPLAINED) * total {
                 let left: Vec<f64> = target.iter().zip(&line).map(|(y, v)| y - v).collect();
-                let (forest, more) = self.forest(&left, &ctx.with_seed(ctx.seed.named("rest")))?;
+                let (forest, more) = self.forest(&left, leaves.1, &ctx.with_seed(ctx.seed.named("rest")))?;
                 Some((forest, inside(line.iter().zip(&more).map(|(a, b)| a + b).collect())))
             } else {
                 None
@@ -84,9 +101,9 @@ impl Centrer<'_> {
             if line_error.min(both_error) < best.0 {
                 best = match rest {
                     Some((forest, both)) if both_error < line_error => {
-                        (both_error, both, Centre { linear: Some(linear), forest: Some(forest), binary })
+                        (both_error, both, Centre { level: 0.0, linear: Some(linear), forest: Some(forest), binary })
                     }
-                    _ => (line_error, line, Centre { linear: Some(linear), forest: None, binary }),
+                    _ => (line_error, line, Centre { level: 0.0, linear: Some(linear), forest: None, binary }),
                 };
             }
         }
@@ -96,14 +113,15 @@ impl Centrer<'_> {
 
     /// A forest of means that is not honest: its trees predict rows they have not seen, which is all that centering
     /// asks, and honest halves would see too few rows to follow a steep outcome.
-    pub(crate) fn forest(&self, target: &[f64], ctx: &FitContext<'_>) -> Result<(MeanForest, Vec<f64>)> {
+    pub(crate) fn forest(
+        &self,
+        target: &[f64],
+        min_node_size: usize,
+        ctx: &FitContext<'_>,
+    ) -> Result<(MeanForest, Vec<f64>)> {
         let p = self.rows.x.n_cols();
-        let growth = Growth {
-            candidates: Candidates::Fixed(p.div_ceil(3)),
-            min_node_size: NODE,
-            max_depth: usize::MAX,
-            halfway: true,
-        };
+        let candidates = Candidates::Fixed(p.div_ceil(3));
+        let growth = Growth { candidates, min_node_size, max_depth: usize::MAX, halfway: true };
         let sampling = Sampling { fraction: SAMPLE, bag: 1, honest: None };
         let sampler = Sampler { sampling, units: self.units.clone(), seed: ctx.seed };
         let kitchen = Kitchen {
@@ -122,6 +140,7 @@ impl Centrer<'_> {
 
 #[derive(Serialize, Deserialize)]
 struct Facts {
+    level: f64,
     binary: bool,
     linear: bool,
     forest: bool,
@@ -134,6 +153,7 @@ impl Centre {
             Some(linear) => linear.predict(x)?,
             None => vec![0.0; x.n_rows()],
         };
+        out.iter_mut().for_each(|v| *v += self.level);
         if let Some(forest) = &self.forest {
             out.iter_mut().zip(forest.predict(x)).for_each(|(sum, v)| *sum += v);
         }
@@ -145,7 +165,8 @@ impl Centre {
 
     pub(crate) fn state(&self) -> Result<State> {
         let mut state = State::default();
-        let facts = Facts { binary: self.binary, linear: self.linear.is_some(), forest: self.forest.is_some() };
+        let (linear, forest) = (self.linear.is_some(), self.forest.is_some());
+        let facts = Facts { level: self.level, binary: self.binary, linear, forest };
         state.nest("centre", State::new(&facts)?);
         if let Some(linear) = &self.linear {
             state.nest("linear", linear.state()?);
@@ -162,12 +183,12 @@ impl Centre {
     }
 
     pub(crate) fn load(state: &State, bins: &std::sync::Arc<Bins>, tools: &Toolbox) -> Result<Self> {
-        let Facts { binary, linear, forest } = state.nested("centre")?.parse()?;
-        if !linear && !forest {
-            return Err(Error::bad_model("an expected value has no parts"));
+        let Facts { level, binary, linear, forest } = state.nested("centre")?.parse()?;
+        if !level.is_finite() {
+            return Err(Error::bad_model("an expected value is not finite"));
         }
         let linear = if linear { Some(Linear::load(&state.nested("linear")?, tools)?) } else { None };
         let forest = if forest { Some(MeanForest::load(&state.nested("forest")?, bins)?) } else { None };
-        Ok(Self { linear, forest, binary })
+        Ok(Self { level, linear, forest, binary })
     }
 }

@@ -151,10 +151,8 @@ impl Linear {
     }
 
     pub(crate) fn state(&self) -> Result<State> {
-        let mut state = State::new(&self.expansion)?;
-        let mut out = State::default();
-        std::mem::swap(&mut state, &mut out);
-        state.nest("expansion", out);
+        let mut state = State::default();
+        state.nest("expansion", State::new(&self.expansion)?);
         state.nest("models", self.models.state()?);
         Ok(state)
     }
@@ -176,9 +174,7 @@ mod tests {
         columns[1].kind = ColumnKind::Categorical { levels: 3 };
         let x = Dense::new(3, 2, vec![1.0, 0.0, f64::NAN, 2.0, 3.0, f64::NAN]).unwrap();
         let expansion = Expansion::fit(&x, &columns);
-        let Cow::Owned(Features::Dense(out)) = expansion.apply(&Features::Dense(x)).unwrap().into_owned().into() else {
-            unreachable!()
-        };
+        let Features::Dense(out) = expansion.apply(&Features::Dense(x)).unwrap().into_owned() else { unreachable!() };
         assert_eq!(out.values(), [1.0, 1.0, 0.0, 0.0, 2.0, 0.0, 0.0, 1.0, 3.0, 0.0, 0.0, 0.0]);
     }
 }

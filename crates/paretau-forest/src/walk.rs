@@ -1,8 +1,10 @@
 //! How rows find their leaves in all trees of a forest.
 //!
-//! Rows are coded once and go down as bin codes, in blocks. Many rows are parted node by node, which reads one column
-//! at a time and costs a few cycles a row and level; the last few rows of a branch, and single rows in all trees, walk
-//! eight at a time, since each step of a walk waits for memory. Every row ends in the same leaf either way.
+//! Rows are coded once and go down as bin codes, in blocks. New rows with few columns have their codes side by side in a
+//! cache line or two and walk down a small copy of the tree, eight at a time, since each step waits for the last; tree
+//! and rows then stay in the nearest cache. Other rows are parted node by node, which reads one column at a time; the
+//! last few of a branch, and single rows in all trees, walk eight at a time again. Every row ends in the same leaf
+//! whichever way it goes.
 
 use std::ops::Range;
 
@@ -25,6 +27,13 @@ const MIN_BLOCK: usize = 128;
 
 /// Walks that go on at a time.
 const WAYS: usize = 8;
+
+/// Columns whose codes are put side by side: few, and some more.
+const FEW_COLUMNS: usize = 32;
+const SOME_COLUMNS: usize = 128;
+
+/// Most nodes of a tree that is copied for walks.
+const SMALL_TREE: usize = 4096;
 
 /// A block of rows and the leaves they fall into.
 #[derive(Debug)]
@@ -51,6 +60,16 @@ struct Walker {
     /// Rows, before and after they are parted; the children of a node find theirs in the other one.
     rows: [Box<[u16; MAX_BLOCK]>; 2],
     stack: Vec<Pending>,
+    /// Codes row after row.
+    lines: Vec<u16>,
+    small: SmallTree,
+}
+
+/// A tree of thresholds as walks want it: 16 bits each for the left child, the column, and the two numbers of
+/// [`Node::threshold`]. A leaf is its own child, and nothing is above its threshold.
+#[derive(Debug)]
+struct SmallTree {
+    nodes: Box<[u64; SMALL_TREE]>,
 }
 
 /// A node and its rows.
@@ -66,7 +85,8 @@ struct Pending {
 impl Default for Walker {
     fn default() -> Self {
         let rows = [Box::new([0; MAX_BLOCK]), Box::new([0; MAX_BLOCK])];
-        Self { codes: Vec::new(), leaves: Vec::new(), rows, stack: Vec::new() }
+        let small = SmallTree { nodes: Box::new([0; SMALL_TREE]) };
+        Self { codes: Vec::new(), leaves: Vec::new(), rows, stack: Vec::new(), lines: Vec::new(), small }
     }
 }
 
@@ -121,7 +141,25 @@ impl Walker {
             self.few(forest, n);
             return;
         }
+        let p = forest.bins.n_cols();
+        let side_by_side = in_bag.is_none() && forest.sets.is_empty() && p <= SOME_COLUMNS;
+        if side_by_side {
+            if p <= FEW_COLUMNS {
+                self.put_side_by_side::<FEW_COLUMNS>(n)
+            } else {
+                self.put_side_by_side::<SOME_COLUMNS>(n)
+            }
+        }
         for tree in 0..forest.n_trees() {
+            if side_by_side && self.small.copy(forest, tree) {
+                let out = &mut self.leaves[tree * n..(tree + 1) * n];
+                if p <= FEW_COLUMNS {
+                    self.small.walk::<FEW_COLUMNS>(forest, tree, &self.lines, out);
+                } else {
+                    self.small.walk::<SOME_COLUMNS>(forest, tree, &self.lines, out);
+                }
+                continue;
+            }
             let list = &mut self.rows[0];
             let count = match in_bag.map(|bag| bag.of(tree)) {
                 None => {
@@ -138,6 +176,16 @@ impl Walker {
                 }
             };
             self.part(forest, tree, n, count);
+        }
+    }
+
+    /// Turns codes column after column into codes row after row, `S` places each.
+    fn put_side_by_side<const S: usize>(&mut self, n: usize) {
+        self.lines.clear();
+        self.lines.resize(n * S, 0);
+        let (lines, _) = self.lines.as_chunks_mut::<S>();
+        for (j, column) in self.codes.chunks_exact(n).enumerate() {
+            lines.iter_mut().zip(column).for_each(|(line, &code)| line[j] = code);
         }
     }
 
@@ -165,8 +213,7 @@ impl Walker {
         while let Some(Pending { node: at, start, end, side }) = self.stack.pop() {
             let node = forest.nodes[at as usize];
             let range = usize::from(start)..usize::from(end);
-            let (rows, other) =
-                if side == 0 { (&even[range], &mut **odd) } else { (&odd[range], &mut **even) };
+            let (rows, other) = if side == 0 { (&even[range], &mut **odd) } else { (&odd[range], &mut **even) };
             if node.is_leaf() {
                 let leaf = leaf_of(forest, at);
                 rows.iter().for_each(|&row| out[usize::from(row)] = leaf);
@@ -183,6 +230,66 @@ impl Walker {
                 self.stack.push(Pending { node: node.index(), start, end: middle, side: 1 - side });
             }
         }
+    }
+}
+
+impl SmallTree {
+    /// Copies a tree; false if it is too large.
+    fn copy(&mut self, forest: &Forest, tree: usize) -> bool {
+        let root = forest.roots[tree] as usize;
+        let end = forest.roots.get(tree + 1).map_or(forest.nodes.len(), |&next| next as usize);
+        if end - root > SMALL_TREE {
+            return false;
+        }
+        for (k, (to, node)) in self.nodes.iter_mut().zip(&forest.nodes[root..end]).enumerate() {
+            *to = if node.is_leaf() {
+                k as u64 | u64::from(u16::MAX) << 32
+            } else {
+                let (cut, shift) = node.threshold();
+                let child = u64::from(node.index()) - root as u64;
+                child | u64::from(node.feature) << 16 | u64::from(cut) << 32 | u64::from(shift) << 48
+            };
+        }
+        true
+    }
+
+    /// All rows down the tree.
+    fn walk<const S: usize>(&self, forest: &Forest, tree: usize, lines: &[u16], out: &mut [u32]) {
+        let root = forest.roots[tree];
+        let (lines, _) = lines.as_chunks::<S>();
+        let (groups, rest) = lines.as_chunks::<WAYS>();
+        let (group_out, rest_out) = out.as_chunks_mut::<WAYS>();
+        let leaf = |at: u16| leaf_of(forest, root + u32::from(at));
+        for (group, out) in groups.iter().zip(group_out) {
+            *out = self.descend(std::array::from_fn(|k| &group[k])).map(leaf);
+        }
+        let Some(last) = rest.last() else { return };
+        let ends = self.descend(std::array::from_fn(|k| rest.get(k).unwrap_or(last)));
+        rest_out.iter_mut().zip(ends).for_each(|(out, at)| *out = leaf(at));
+    }
+
+    /// Eight rows down the tree, until none of them moves.
+    #[inline(always)]
+    fn descend<const S: usize>(&self, lines: [&[u16; S]; WAYS]) -> [u16; WAYS] {
+        let mut at = [0_u16; WAYS];
+        loop {
+            let before = self.step(self.step(self.step(at, &lines), &lines), &lines);
+            at = self.step(before, &lines);
+            if at == before {
+                return at;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn step<const S: usize>(&self, at: [u16; WAYS], lines: &[&[u16; S]; WAYS]) -> [u16; WAYS] {
+        std::array::from_fn(|k| {
+            // The remainders change nothing but spare checks of the bounds.
+            let node = self.nodes[usize::from(at[k]) % SMALL_TREE];
+            let code = lines[k][(node >> 16) as usize % S];
+            let right = code.wrapping_add((node >> 48) as u16) > (node >> 32) as u16;
+            (node as u16).wrapping_add(u16::from(right))
+        })
     }
 }
 
