@@ -33,7 +33,7 @@ const FEW_COLUMNS: usize = 32;
 const SOME_COLUMNS: usize = 128;
 
 /// Most nodes of a tree that is copied for walks.
-const SMALL_TREE: usize = 4096;
+const SMALL_TREE: usize = 2048;
 
 /// A block of rows and the leaves they fall into.
 #[derive(Debug)]
@@ -145,9 +145,9 @@ impl Walker {
         let side_by_side = in_bag.is_none() && forest.sets.is_empty() && p <= SOME_COLUMNS;
         if side_by_side {
             if p <= FEW_COLUMNS {
-                self.put_side_by_side::<FEW_COLUMNS>(n)
+                self.put_side_by_side::<FEW_COLUMNS>(n);
             } else {
-                self.put_side_by_side::<SOME_COLUMNS>(n)
+                self.put_side_by_side::<SOME_COLUMNS>(n);
             }
         }
         for tree in 0..forest.n_trees() {
