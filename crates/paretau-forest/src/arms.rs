@@ -20,7 +20,29 @@ use crate::split::ArmsRule;
 /// Nodes of at most this many rows are leaves of the centering forests.
 const LEAVES: usize = 5;
 
-/// A causal forest for several arms, with checked parameters; those of [`CausalForestConfig`], where
+/// A causal forest for several arms: the effect of every arm against the first, with standard errors.
+///
+/// ```
+/// use paretau_core::{Dense, Design, Features, FitContext, Seed};
+/// use paretau_forest::{ArmsForest, CausalForestConfig};
+///
+/// # fn main() -> paretau_core::Result<()> {
+/// let n = 300;
+/// let x: Vec<f64> = (0..2 * n).map(|i| f64::from((i * 37 % 101) as u8)).collect();
+/// let arm: Vec<u8> = (0..n).map(|i| (i * 7 % 3) as u8).collect();
+/// let y: Vec<f64> = (0..n).map(|i| 0.01 * x[2 * i] + [0.0, 1.0, -2.0][usize::from(arm[i])]).collect();
+/// let design = Design::with_arms(Features::Dense(Dense::new(n, 2, x)?), arm, y, 3)?;
+/// let config = CausalForestConfig { n_estimators: 100, ..CausalForestConfig::default() };
+/// let model = ArmsForest::new(config)?.fit(&design, &FitContext::silent(Seed(1)))?;
+/// let effects = model.effects(design.x())?;
+/// assert_eq!(effects.len(), 2);
+/// let mean = |tau: &[f64]| tau.iter().sum::<f64>() / tau.len() as f64;
+/// assert!((mean(&effects[0].tau) - 1.0).abs() < 0.3 && (mean(&effects[1].tau) + 2.0).abs() < 0.3);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Parameters are checked; they are those of [`CausalForestConfig`], where
 /// `stabilize_splits` is always on, `imbalance_penalty` and `criterion` have no part, and `honest` is true unless said
 /// otherwise.
 #[derive(Debug, Clone, Copy)]
