@@ -10,6 +10,7 @@ use std::io::Write;
 use paretau_core::{EstimatorEntry, FitContext, Params, Result, Seed, Toolbox};
 use paretau_data::simulate::{GrfConfig, Simulated, grf};
 use paretau_forest::{CAUSAL_FOREST, CAUSAL_FOREST_DML, FOREST};
+use paretau_learners::RIDGE;
 
 /// Named design, rows, features. The first group has published coverage (Wager and Athey 2018, tables 1 and 2).
 const DESIGNS: &[(&str, usize, usize)] = &[
@@ -64,7 +65,7 @@ fn report(
     replicates: usize,
     trees: usize,
 ) -> Result<Vec<String>> {
-    let tools = Toolbox { bases: &[&FOREST] };
+    let tools = Toolbox { bases: &[&FOREST, &RIDGE] };
     let estimator = entry.build(&Params::none().with("n_estimators", trees), &tools)?;
     let points = draw((process.0, POINTS, process.2), Seed(99).named("points"))?;
     let truth: Vec<f64> = points.mu1.iter().zip(&points.mu0).map(|(a, b)| a - b).collect();

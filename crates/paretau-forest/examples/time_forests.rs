@@ -11,6 +11,7 @@ use paretau_core::{
     State, Target, Tensor, Toolbox,
 };
 use paretau_forest::{CAUSAL_FOREST, CAUSAL_FOREST_DML, FOREST, ForestConfig, ForestRegressor};
+use paretau_learners::RIDGE;
 
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -64,7 +65,7 @@ fn regression(x: &Features, y: &[f64], trees: usize, deep: bool) -> Result<()> {
 }
 
 fn causal(x: Features, t: Vec<u8>, y: Vec<f64>, trees: usize, dml: bool) -> Result<()> {
-    let tools = Toolbox { bases: &[&FOREST] };
+    let tools = Toolbox { bases: &[&FOREST, &RIDGE] };
     let params = Params::none().with("n_estimators", trees);
     let estimator =
         if dml { CAUSAL_FOREST_DML.build(&params, &tools)? } else { CAUSAL_FOREST.build(&params, &tools)? };

@@ -13,13 +13,39 @@ use crate::mean_forest::{MeanForest, weighted_mean};
 use crate::recipes::{self, Kitchen};
 use crate::relabel::Arms;
 use crate::rows::CausalRows;
-use crate::sample::{Sampler, Sampling, Units};
+use crate::sample::{Sampler, Units};
 use crate::solve::MAX_DIM;
 use crate::split::ArmsRule;
 
-/// A causal forest for several arms, with checked parameters; those of [`CausalForestConfig`], where
-/// `stabilize_splits` is always on and `imbalance_penalty` has no part.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Nodes of at most this many rows are leaves of the centering forests.
+const LEAVES: usize = 5;
+
+/// A causal forest for several arms: the effect of every arm against the first, with standard errors.
+///
+/// ```
+/// use paretau_core::{Dense, Design, Features, FitContext, Seed};
+/// use paretau_forest::{ArmsForest, CausalForestConfig};
+///
+/// # fn main() -> paretau_core::Result<()> {
+/// let n = 300;
+/// let x: Vec<f64> = (0..2 * n).map(|i| f64::from((i * 37 % 101) as u8)).collect();
+/// let arm: Vec<u8> = (0..n).map(|i| (i * 7 % 3) as u8).collect();
+/// let y: Vec<f64> = (0..n).map(|i| 0.01 * x[2 * i] + [0.0, 1.0, -2.0][usize::from(arm[i])]).collect();
+/// let design = Design::with_arms(Features::Dense(Dense::new(n, 2, x)?), arm, y, 3)?;
+/// let config = CausalForestConfig { n_estimators: 100, ..CausalForestConfig::default() };
+/// let model = ArmsForest::new(config)?.fit(&design, &FitContext::silent(Seed(1)))?;
+/// let effects = model.effects(design.x())?;
+/// assert_eq!(effects.len(), 2);
+/// let mean = |tau: &[f64]| tau.iter().sum::<f64>() / tau.len() as f64;
+/// assert!((mean(&effects[0].tau) - 1.0).abs() < 0.3 && (mean(&effects[1].tau) + 2.0).abs() < 0.3);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Parameters are checked; they are those of [`CausalForestConfig`], where
+/// `stabilize_splits` is always on, `imbalance_penalty` and `criterion` have no part, and `honest` is true unless said
+/// otherwise.
+#[derive(Debug, Clone, Copy)]
 pub struct ArmsForest {
     single: CausalForest,
     config: CausalForestConfig,
@@ -60,27 +86,24 @@ impl ArmsForest {
         rows.check()?;
         let ground = ground(rows.x, rows.columns, config.max_bins, config.exact)?;
         let units = Units::new(n, rows.groups);
-        let m = self.single.centre(&ground, &units, &rows, rows.y, ("outcome", ctx))?;
+        let centrer = self.single.centrer(&ground, &units, &rows, ctx);
+        let (m, m_hat) = centrer.forest(rows.y, LEAVES, &ctx.with_seed(ctx.seed.named("outcome")))?;
         let (mut e, mut e_hat, mut z) = (Vec::new(), vec![0.0; n * dim], vec![0.0; n * dim]);
         for k in 0..dim {
             let arm = indicator(k + 1);
-            let name = format!("arm {}", k + 1);
-            let centred = self.single.centre(&ground, &units, &rows, &arm, (&name, ctx))?;
+            let seed = ctx.seed.named(&format!("arm {}", k + 1));
+            let (forest, held_out) = centrer.forest(&arm, LEAVES, &ctx.with_seed(seed))?;
             for i in 0..n {
-                e_hat[i * dim + k] = centred.held_out.values[i];
-                z[i * dim + k] = arm[i] - centred.held_out.values[i];
+                e_hat[i * dim + k] = held_out[i];
+                z[i * dim + k] = arm[i] - held_out[i];
             }
-            e.push(centred.forest);
+            e.push(forest);
         }
-        let mut y: Vec<f64> = rows.y.iter().zip(&m.held_out.values).map(|(y, m)| y - m).collect();
+        let mut y: Vec<f64> = rows.y.iter().zip(&m_hat).map(|(y, m)| y - m).collect();
         let level = weighted_mean(&y, rows.weight);
         y.iter_mut().for_each(|v| *v -= level);
-        let sampling = Sampling {
-            fraction: config.max_samples,
-            bag: config.subforest_size,
-            honest: config.honest.then_some(config.honest_share),
-        };
-        let sampler = Sampler { sampling, units, seed: ctx.seed.named("causal") };
+        let sampling = self.single.sampling(config.honest.unwrap_or(true));
+        let sampler = Sampler { sampling, units: units.clone(), seed: ctx.seed.named("causal") };
         ctx.event(&Event::Stage { name: "growing the causal forest".into(), total: Some(config.n_estimators as u64) });
         let kitchen = Kitchen {
             ground: &ground,
@@ -95,15 +118,9 @@ impl ArmsForest {
         let (forest, in_bag) = recipes::arms(&kitchen, rule, labels)?;
         let found = forest.map_blocks_out_of_bag(&ground.codes, &in_bag, |block| slopes(block, dim));
         let overall = (0..dim).map(|k| mean_tau(&found, k)).collect();
-        let mut model = ArmsForestModel {
-            importance: importance(&forest, rows.columns),
-            forest,
-            m: m.forest,
-            e,
-            overall,
-            held_out: None,
-        };
-        model.held_out = Some(model.assemble(&found, &m.held_out.values, &e_hat));
+        let mut model =
+            ArmsForestModel { importance: importance(&forest, rows.columns), forest, m, e, overall, held_out: None };
+        model.held_out = Some(model.assemble(&found, &m_hat, &e_hat));
         Ok(model)
     }
 }

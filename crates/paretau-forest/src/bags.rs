@@ -15,13 +15,13 @@ pub(crate) struct LittleBags {
 }
 
 impl LittleBags {
-    /// Adds a bag from the sum and the sum of squares of its trees' values.
+    /// Adds a bag from the sum and the sum of squares of its trees' values; `share` is one tree's part of it.
     #[inline(always)]
-    pub(crate) fn add(&mut self, sum: f64, squares: f64, bag: f64) {
-        let mean = sum / bag;
+    pub(crate) fn add(&mut self, sum: f64, squares: f64, share: f64) {
+        let mean = sum * share;
         self.n_bags += 1.0;
         self.between += mean * mean;
-        self.total += squares / bag;
+        self.total += squares * share;
     }
 
     /// The variance; nothing with fewer than two bags or bags of one tree.
@@ -98,7 +98,7 @@ mod tests {
         for _ in 0..4000 {
             let shared = 0.5 * rng.normal();
             let trees = [shared + 2.0 * rng.normal(), shared + 2.0 * rng.normal()];
-            bags.add(trees[0] + trees[1], trees[0].powi(2) + trees[1].powi(2), 2.0);
+            bags.add(trees[0] + trees[1], trees[0].powi(2) + trees[1].powi(2), 0.5);
         }
         assert!((bags.variance(2).unwrap() - 0.25).abs() < 0.1, "{:?}", bags.variance(2));
     }
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn is_positive_even_when_the_difference_is_not() {
         let mut bags = LittleBags::default();
-        (0..10).for_each(|_| bags.add(0.0, 2.0, 2.0));
+        (0..10).for_each(|_| bags.add(0.0, 2.0, 0.5));
         let variance = bags.variance(2).unwrap();
         assert!(variance > 0.0 && variance < 1.0);
         assert_eq!(LittleBags::default().variance(2), None);

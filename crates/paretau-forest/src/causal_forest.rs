@@ -1,22 +1,26 @@
-//! `causal-forest`, after grf: local centering by out-of-bag forests, honest trees in little bags, treatment-aware
-//! splits, effects from averaged moments.
+//! `causal-forest`, after grf: local centering out of bag, honest trees in little bags, treatment-aware splits, effects
+//! from averaged moments. What grf leaves to the user is chosen on rows that the parts have not seen: how outcome and
+//! treatment are centred ([`crate::centre`]), and whether trees are honest and how they split ([`crate::choose`]).
 
 use paretau_core::{
-    ConfigEntry, Design, Diagnostics, Error, Estimator, EstimatorInfo, Event, Family, FitContext, FittedModel, Handles,
-    ParamKind, ParamSpec, Result,
+    BaseEntry, ConfigEntry, Design, Diagnostics, Error, Estimator, EstimatorInfo, Event, Family, FitContext,
+    FittedModel, Handles, ParamKind, ParamSpec, Result, Toolbox,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::causal_model::{CausalForestModel, Facts, Nuisance, out_of_bag};
+use crate::centre::Centrer;
+use crate::choose::{Shape, Trial};
+use crate::dml::Criterion;
 use crate::forest::Ground;
 use crate::grow::{Candidates, Growth};
 use crate::importance::importance;
 use crate::input::{self, ground};
-use crate::mean_forest::{MeanForest, OutOfBag, weighted_mean};
+use crate::mean_forest::weighted_mean;
 use crate::recipes::{self, CausalRule, Kitchen};
 use crate::rows::{CausalRows, two_arms};
 use crate::sample::{Sampler, Sampling, Units};
-use crate::split::{Treatment, Variance};
+use crate::split::{Balance, Treatment, Variance};
 use crate::summary::{Centred, describe};
 
 /// Parameters of a causal forest.
@@ -24,12 +28,13 @@ use crate::summary::{Centred, describe};
 /// | name | default | meaning |
 /// |---|---|---|
 /// | `n_estimators` | 2000 | trees; intervals need many |
-/// | `n_nuisance` | a quarter of the trees, at least 50 | trees of each centering forest |
+/// | `n_nuisance` | a quarter of the trees, 50 to 100 | trees of each centering forest |
 /// | `max_samples` | 0.5 | share of the rows a tree sees; at most 0.5 with bags |
 /// | `max_features` | min(⌈√p + 20⌉, p) | columns tried at a node, on average |
 /// | `min_node_size` | 5 | least rows with little and with much treatment on each side of a split |
-/// | `honest` | true | part of a tree's rows choose splits, the others fill leaves |
+/// | `honest` | chosen out of bag | part of a tree's rows choose splits, the others fill leaves |
 /// | `honest_share` | 0.5 | the part that chooses splits |
+/// | `criterion` | chosen out of bag | `het`: splits by gradient labels; `mse`: effects fitted anew in each child |
 /// | `alpha` | 0.05 | least share of the parent's treatment variation on each side |
 /// | `imbalance_penalty` | 0 | penalty on uneven splits |
 /// | `stabilize_splits` | true | count treatment, not rows, in the two rules above |
@@ -49,10 +54,12 @@ pub struct CausalForestConfig {
     pub max_features: Option<usize>,
     /// Least rows of each kind of treatment on each side.
     pub min_node_size: usize,
-    /// Whether some rows choose splits and others fill leaves.
-    pub honest: bool,
+    /// Whether some rows choose splits and others fill leaves; `None` compares both out of bag.
+    pub honest: Option<bool>,
     /// Share of a tree's rows that choose splits.
     pub honest_share: f64,
+    /// How a split is judged; `None` compares both out of bag.
+    pub criterion: Option<Criterion>,
     /// Least share of the parent's treatment variation on each side.
     pub alpha: f64,
     /// Penalty on uneven splits.
@@ -75,8 +82,9 @@ impl Default for CausalForestConfig {
             max_samples: 0.5,
             max_features: None,
             min_node_size: 5,
-            honest: true,
+            honest: None,
             honest_share: 0.5,
+            criterion: None,
             alpha: 0.05,
             imbalance_penalty: 0.0,
             stabilize_splits: true,
@@ -92,7 +100,7 @@ const PARAMS: &[ParamSpec] = &[
     ParamSpec {
         name: "n_nuisance",
         kind: ParamKind::Auto(&input::COUNT),
-        help: "Trees of each centering forest; auto is a quarter of the trees, at least 50.",
+        help: "Trees of each centering forest; auto is a quarter of the trees, at least 50 and at most 100.",
     },
     ParamSpec {
         name: "max_samples",
@@ -111,13 +119,20 @@ const PARAMS: &[ParamSpec] = &[
     },
     ParamSpec {
         name: "honest",
-        kind: ParamKind::Bool,
-        help: "Some of a tree's rows choose the splits, the others fill the leaves.",
+        kind: ParamKind::Auto(&ParamKind::Bool),
+        help: "Some of a tree's rows choose the splits, the others fill the leaves; auto is true unless a small forest \
+               without is clearly better out of bag.",
     },
     ParamSpec {
         name: "honest_share",
         kind: ParamKind::Float { min: 0.1, max: 0.9 },
-        help: "Share of a tree's rows that choose the splits.",
+        help: "Share of a tree's rows that choose the splits, in honest trees.",
+    },
+    ParamSpec {
+        name: "criterion",
+        kind: ParamKind::Auto(&ParamKind::Choice(&["mse", "het"])),
+        help: "Judge a split by gradient labels (het) or by the squared error with effects fitted anew (mse); auto is \
+               het unless a small forest by mse is clearly better out of bag.",
     },
     ParamSpec {
         name: "alpha",
@@ -160,23 +175,27 @@ pub const CAUSAL_FOREST: ConfigEntry<CausalForestConfig> = ConfigEntry {
     },
     params: PARAMS,
     preset: CausalForestConfig::default,
-    build: |config, _| Ok(Box::new(CausalForest::new(config)?)),
+    build: |config, tools| Ok(Box::new(CausalForest::new(config)?.with_tools(tools))),
     load: |state, tools| Ok(Box::new(CausalForestModel::load(state, tools)?)),
 };
 
 const NAME: &str = "causal-forest";
 
 /// A causal forest with checked parameters.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 pub struct CausalForest {
     config: CausalForestConfig,
+    linear: Option<&'static dyn BaseEntry>,
 }
 
-/// Out-of-bag centering forests of one fit.
-pub(crate) struct Centering {
-    pub(crate) forest: MeanForest,
-    pub(crate) held_out: OutOfBag,
+impl std::fmt::Debug for CausalForest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CausalForest").field("config", &self.config).finish_non_exhaustive()
+    }
 }
+
+/// The base learner that is tried beside forests when outcome and treatment are centred.
+const LINEAR: &str = "ridge";
 
 impl CausalForest {
     /// A forest with these parameters; relations between them are checked.
@@ -192,7 +211,14 @@ impl CausalForest {
         if !config.n_estimators.is_multiple_of(config.subforest_size) {
             return Err(bad("n_estimators", &config.n_estimators, "a multiple of subforest_size"));
         }
-        Ok(Self { config })
+        Ok(Self { config, linear: None })
+    }
+
+    /// With the linear base learner of the toolbox, if there is one, tried beside forests when outcome and treatment
+    /// are centred.
+    #[must_use]
+    pub fn with_tools(self, tools: &Toolbox) -> Self {
+        Self { linear: tools.base(LINEAR).ok(), ..self }
     }
 
     /// Fits rows whose treatment is any number.
@@ -204,19 +230,16 @@ impl CausalForest {
         if units.len() < 4 {
             return Err(Error::unfit(format!("groups: a forest needs at least 4 groups, there are {}", units.len())));
         }
-        let (m, e) = (
-            self.centre(&ground, &units, rows, rows.y, ("outcome", ctx))?,
-            self.centre(&ground, &units, rows, rows.treatment, ("treatment", ctx))?,
-        );
-        let m_hat = rows.y_hat.unwrap_or(&m.held_out.values);
-        let e_hat = rows.e_hat.unwrap_or(&e.held_out.values);
+        let centrer = Centrer { linear: self.linear, ..self.centrer(&ground, &units, rows, ctx) };
+        let (m, e) = (centrer.fit(rows.y, "outcome")?, centrer.fit(rows.treatment, "treatment")?);
+        let m_hat = rows.y_hat.unwrap_or(&m.held_out);
+        let e_hat = rows.e_hat.unwrap_or(&e.held_out);
         let zy = residuals(rows, m_hat, e_hat);
-        let sampling = Sampling {
-            fraction: config.max_samples,
-            bag: config.subforest_size,
-            honest: config.honest.then_some(config.honest_share),
-        };
-        let sampler = Sampler { sampling, units, seed: ctx.seed.named("causal") };
+        let min_variance = 1e-10 * rows.treatment_variance();
+        let overall = overall(&zy, rows.weight);
+        let shape = Trial { forest: self, ground: &ground, units: &units, rows, zy: &zy, overall, min_variance, ctx }
+            .choose(self.config.honest, self.config.criterion)?;
+        let sampler = Sampler { sampling: self.sampling(shape.honest), units, seed: ctx.seed.named("causal") };
         ctx.event(&Event::Stage { name: "growing the causal forest".into(), total: Some(config.n_estimators as u64) });
         let kitchen = Kitchen {
             ground: &ground,
@@ -226,15 +249,18 @@ impl CausalForest {
             weight: rows.weight,
             ctx,
         };
-        let min_variance = 1e-10 * rows.treatment_variance();
-        let (forest, in_bag) = recipes::causal(&kitchen, self.rule(), &zy, min_variance)?;
+        let (forest, in_bag) = recipes::causal(&kitchen, self.rule(shape), &zy, min_variance)?;
         let slopes = out_of_bag(&forest, &ground, &in_bag);
-        let facts = Facts { binary: rows.is_binary(), overall: overall(&zy, rows.weight), n_rows: rows.x.n_rows() };
+        let facts = Facts { binary: rows.is_binary(), overall, n_rows: rows.x.n_rows() };
         let held_out = CausalForestModel::assemble(&slopes, m_hat, e_hat, &facts);
         let mut diagnostics = Diagnostics { importance: importance(&forest, rows.columns), ..Diagnostics::default() };
         describe(rows, Centred { m: m_hat, e: e_hat }, &held_out, &mut diagnostics);
         warn_unseen(slopes.iter().filter(|s| s.is_none()).count(), &mut diagnostics);
-        let nuisance = Nuisance::Forests { m: Box::new(m.forest), e: Box::new(e.forest) };
+        diagnostics.note("honest", f64::from(u8::from(shape.honest)));
+        diagnostics.note("splits_by_mse", f64::from(u8::from(shape.criterion == Criterion::Mse)));
+        diagnostics.note("centering_r2_outcome", m.explained);
+        diagnostics.note("centering_r2_treatment", e.explained);
+        let nuisance = Nuisance::Centred { m: Box::new(m.centre), e: Box::new(e.centre) };
         Ok(CausalForestModel { forest, nuisance, facts, diagnostics, held_out: Some(held_out) })
     }
 
@@ -248,35 +274,39 @@ impl CausalForest {
         }
     }
 
-    fn rule(&self) -> CausalRule {
+    /// How rows are drawn for its trees.
+    pub(crate) fn sampling(&self, honest: bool) -> Sampling {
+        let CausalForestConfig { max_samples, subforest_size, honest_share, .. } = self.config;
+        Sampling { fraction: max_samples, bag: subforest_size, honest: honest.then_some(honest_share) }
+    }
+
+    pub(crate) fn rule(&self, shape: Shape) -> CausalRule {
         let CausalForestConfig { min_node_size, alpha, imbalance_penalty, .. } = self.config;
-        if self.config.stabilize_splits {
+        if shape.criterion == Criterion::Mse {
+            let balance = Balance { min_rows: min_node_size as f64, min_share: alpha, honest: shape.honest };
+            CausalRule::Exact(balance)
+        } else if self.config.stabilize_splits {
             CausalRule::Treatment(Treatment { min_node_size, alpha, imbalance_penalty })
         } else {
             CausalRule::Plain(Variance { min_rows: 1.0, alpha, imbalance_penalty })
         }
     }
 
-    /// A centering forest of `target` with its out-of-bag predictions.
-    pub(crate) fn centre(
+    /// Centering by forests alone.
+    pub(crate) fn centrer<'a>(
         &self,
-        ground: &Ground,
-        units: &Units,
-        rows: &CausalRows<'_>,
-        target: &[f64],
-        (what, ctx): (&str, &FitContext<'_>),
-    ) -> Result<Centering> {
-        let config = &self.config;
-        let n_trees = config.n_nuisance.unwrap_or((config.n_estimators / 4).max(50));
-        ctx.event(&Event::Stage { name: format!("centering the {what}"), total: Some(n_trees as u64) });
-        let honest = config.honest.then_some(config.honest_share);
-        let sampling = Sampling { fraction: config.max_samples, bag: 1, honest };
-        let sampler = Sampler { sampling, units: units.clone(), seed: ctx.seed.named(what) };
-        let growth = self.growth(rows.x.n_cols());
-        let kitchen = Kitchen { ground, growth, sampler: &sampler, n_trees, weight: rows.weight, ctx };
-        let split = Variance { min_rows: 1.0, alpha: config.alpha, imbalance_penalty: config.imbalance_penalty };
-        let (forest, held_out) = MeanForest::fit(&kitchen, split, target)?;
-        Ok(Centering { forest, held_out })
+        ground: &'a Ground,
+        units: &'a Units,
+        rows: &'a CausalRows<'a>,
+        ctx: &'a FitContext<'a>,
+    ) -> Centrer<'a> {
+        let n_trees = self.config.n_nuisance.unwrap_or((self.config.n_estimators / 4).clamp(50, 100));
+        Centrer { ground, units, rows, linear: None, n_trees, ctx }
+    }
+
+    /// Trees of the final forest, and how many share a bag.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        (self.config.n_estimators, self.config.subforest_size)
     }
 }
 

@@ -6,21 +6,21 @@ use paretau_core::{Diagnostics, Effects, Error, Features, FittedModel, FittedReg
 use serde::{Deserialize, Serialize};
 
 use crate::bins::Bins;
+use crate::centre::Centre;
 use crate::effect::{Slope, slope};
 use crate::forest::{Forest, Ground, InBag};
 use crate::input;
 use crate::leaf::moments_width;
-use crate::mean_forest::MeanForest;
 
 /// Where expected outcome m(x) and expected treatment e(x) of new rows come from.
 #[derive(Debug)]
 pub(crate) enum Nuisance {
-    /// The centering forests.
-    Forests {
+    /// What the rows were centred by.
+    Centred {
         /// Expected outcome.
-        m: Box<MeanForest>,
+        m: Box<Centre>,
         /// Expected treatment.
-        e: Box<MeanForest>,
+        e: Box<Centre>,
     },
     /// The mean of the models of all folds.
     Folds {
@@ -49,7 +49,7 @@ impl FoldModels {
         Ok(out)
     }
 
-    fn state(&self) -> Result<State> {
+    pub(crate) fn state(&self) -> Result<State> {
         let mut state = State::default();
         state.nest("facts", State::new(&FoldFacts { base: self.base.clone(), n_folds: self.models.len() })?);
         for (k, model) in self.models.iter().enumerate() {
@@ -58,7 +58,7 @@ impl FoldModels {
         Ok(state)
     }
 
-    fn load(state: &State, tools: &Toolbox) -> Result<Self> {
+    pub(crate) fn load(state: &State, tools: &Toolbox) -> Result<Self> {
         let FoldFacts { base, n_folds } = state.nested("facts")?.parse()?;
         let entry = tools.base(&base)?;
         let models = (0..n_folds).map(|k| entry.load(&state.nested(&format!("fold{k}"))?)).collect::<Result<_>>()?;
@@ -75,7 +75,7 @@ struct FoldFacts {
 impl Nuisance {
     fn predict(&self, x: &Features) -> Result<(Vec<f64>, Vec<f64>)> {
         match self {
-            Self::Forests { m, e } => Ok((m.predict(x), e.predict(x))),
+            Self::Centred { m, e } => Ok((m.predict(x)?, e.predict(x)?)),
             Self::Folds { m, e } => Ok((m.predict(x)?, e.predict(x)?)),
         }
     }
@@ -132,8 +132,11 @@ impl CausalForestModel {
             return Err(Error::bad_model("a causal forest must keep four numbers a leaf"));
         }
         let (m, e) = (state.nested("m")?, state.nested("e")?);
-        let nuisance = if m.json.get("forest").is_some() {
-            Nuisance::Forests { m: Box::new(MeanForest::load(&m, &bins)?), e: Box::new(MeanForest::load(&e, &bins)?) }
+        let nuisance = if Centre::is_in(&m) {
+            Nuisance::Centred {
+                m: Box::new(Centre::load(&m, &bins, tools)?),
+                e: Box::new(Centre::load(&e, &bins, tools)?),
+            }
         } else {
             Nuisance::Folds { m: FoldModels::load(&m, tools)?, e: FoldModels::load(&e, tools)? }
         };
@@ -171,7 +174,7 @@ impl FittedModel for CausalForestModel {
         state.nest("bins", self.forest.bins.state()?);
         state.nest("forest", self.forest.state()?);
         let (m, e) = match &self.nuisance {
-            Nuisance::Forests { m, e } => (m.state()?, e.state()?),
+            Nuisance::Centred { m, e } => (m.state()?, e.state()?),
             Nuisance::Folds { m, e } => (m.state()?, e.state()?),
         };
         state.nest("m", m);

@@ -5,6 +5,7 @@
 //! ρ = V⁻¹[(ψ₁ − z̄ψ₂)], where ψ₂ is the tree's mean of y − μ − τᵀz and ψ₁ that of its product with z.
 
 use crate::bags::LittleBags;
+use crate::forest::Forest;
 use crate::solve::{MAX_DIM, Matrix, Vector, inverse, multiply};
 use crate::walk::{Block, NO_LEAF};
 
@@ -40,45 +41,47 @@ pub(crate) fn slope(block: &Block<'_>) -> Vec<Option<Slope>> {
     for tree in 0..forest.n_trees() {
         for (&leaf, sum) in block.tree(tree).iter().zip(&mut sums) {
             if leaf != NO_LEAF {
-                let s = forest.stats(leaf);
-                (0..4).for_each(|k| sum[k] += f64::from(s[k]));
-                sum[4] += 1.0;
+                let [y, z, zy, zz] = four(forest, leaf);
+                *sum = [sum[0] + y, sum[1] + z, sum[2] + zy, sum[3] + zz, sum[4] + 1.0];
             }
         }
     }
-    // Averages of y and z, variance of z, effect and level.
+    // Average of z, inverse of its variance, effect and level.
     let rows: Vec<Option<[f64; 4]>> = sums
         .iter()
         .map(|&[y, z, zy, zz, n]| {
             let (y, z, zy, zz) = (y / n, z / n, zy / n, zz / n);
             let variance = zz - z * z;
             let tau = (zy - z * y) / variance;
-            (n > 0.0 && variance > 0.0 && tau.is_finite()).then_some([z, variance, tau, y - z * tau])
+            (n > 0.0 && variance > 0.0 && tau.is_finite()).then_some([z, 1.0 / variance, tau, y - z * tau])
         })
         .collect();
     let bag = forest.bag;
+    let share = 1.0 / bag as f64;
     let mut bags = vec![LittleBags::default(); if bag > 1 { block.n_rows } else { 0 }];
     if !bags.is_empty() {
+        let mut trees = Vec::with_capacity(bag);
         for first in (0..forest.n_trees() - forest.n_trees() % bag).step_by(bag) {
+            trees.clear();
+            trees.extend((first..first + bag).map(|tree| block.tree(tree)));
             for (row, (little, averages)) in bags.iter_mut().zip(&rows).enumerate() {
-                let Some([z, variance, tau, mu]) = *averages else { continue };
+                let Some([z, inverse, tau, mu]) = *averages else { continue };
                 let (mut sum, mut squares, mut all) = (0.0, 0.0, true);
-                for tree in first..first + bag {
-                    let leaf = block.tree(tree)[row];
+                for leaves in &trees {
+                    let leaf = leaves[row];
                     if leaf == NO_LEAF {
                         all = false;
                         break;
                     }
-                    let s = forest.stats(leaf);
-                    let (ty, tz, tzy, tzz) = (f64::from(s[0]), f64::from(s[1]), f64::from(s[2]), f64::from(s[3]));
+                    let [ty, tz, tzy, tzz] = four(forest, leaf);
                     let psi1 = tzy - tzz * tau - tz * mu;
                     let psi2 = ty - tz * tau - mu;
-                    let rho = (psi1 - z * psi2) / variance;
+                    let rho = (psi1 - z * psi2) * inverse;
                     sum += rho;
                     squares += rho * rho;
                 }
                 if all {
-                    little.add(sum, squares, bag as f64);
+                    little.add(sum, squares, share);
                 }
             }
         }
@@ -92,6 +95,14 @@ pub(crate) fn slope(block: &Block<'_>) -> Vec<Option<Slope>> {
             })
         })
         .collect()
+}
+
+/// The four moments of a leaf; its place is known to be whole, so that one check serves all four.
+#[inline(always)]
+fn four(forest: &Forest, leaf: u32) -> [f64; 4] {
+    let at = 4 * leaf as usize;
+    let Some(&[y, z, zy, zz]) = forest.leaves[at..].first_chunk::<4>() else { return [0.0; 4] };
+    [y, z, zy, zz].map(f64::from)
 }
 
 /// The same for several contrasts.
@@ -128,7 +139,7 @@ fn slopes_at(block: &Block<'_>, row: usize, dim: usize) -> Option<Slopes> {
             if values.len() == bag {
                 for k in 0..dim {
                     let (sum, squares) = values.iter().fold((0.0, 0.0), |(s, q), v| (s + v[k], q + v[k] * v[k]));
-                    bags[k].add(sum, squares, bag as f64);
+                    bags[k].add(sum, squares, 1.0 / bag as f64);
                 }
             }
         }

@@ -70,10 +70,16 @@ fn average_effect(rows: &CausalRows<'_>, z: &[f64], y: &[f64], e: &[f64], tau: &
             tau[i] + z[i] / (e * (1.0 - e)) * (y[i] - z[i] * tau[i])
         })
         .collect();
-    let estimate = weighted_mean(&scores, rows.weight);
+    mean(&scores, rows)
+}
+
+/// Weighted mean of values, one a row, with its standard error: by groups where there are any.
+pub(crate) fn mean(values: &[f64], rows: &CausalRows<'_>) -> Estimate {
+    let n = values.len();
+    let estimate = weighted_mean(values, rows.weight);
     let weight = |i: usize| rows.weight.map_or(1.0, |w| w[i]);
     let total: f64 = (0..n).map(weight).sum();
-    let mut influence: Vec<f64> = (0..n).map(|i| weight(i) * (scores[i] - estimate)).collect();
+    let mut influence: Vec<f64> = (0..n).map(|i| weight(i) * (values[i] - estimate)).collect();
     if let Some(groups) = rows.groups {
         let mut sums = std::collections::BTreeMap::new();
         groups.iter().zip(&influence).for_each(|(g, v)| *sums.entry(g).or_insert(0.0) += v);

@@ -1,8 +1,10 @@
 //! How rows find their leaves in all trees of a forest.
 //!
-//! Rows are coded once and go down as bin codes, in blocks. Many rows are parted node by node, which reads one column
-//! at a time and costs a few cycles a row and level; the last few rows of a branch, and single rows in all trees, walk
-//! eight at a time, since each step of a walk waits for memory. Every row ends in the same leaf either way.
+//! Rows are coded once and go down as bin codes, in blocks. New rows with few columns have their codes side by side in a
+//! cache line or two and walk down a small copy of the tree, eight at a time, since each step waits for the last; tree
+//! and rows then stay in the nearest cache. Other rows are parted node by node, which reads one column at a time; the
+//! last few of a branch, and single rows in all trees, walk eight at a time again. Every row ends in the same leaf
+//! whichever way it goes.
 
 use std::ops::Range;
 
@@ -26,6 +28,13 @@ const MIN_BLOCK: usize = 128;
 /// Walks that go on at a time.
 const WAYS: usize = 8;
 
+/// Columns whose codes are put side by side: few, and some more.
+const FEW_COLUMNS: usize = 32;
+const SOME_COLUMNS: usize = 128;
+
+/// Most nodes of a tree that is copied for walks.
+const SMALL_TREE: usize = 2048;
+
 /// A block of rows and the leaves they fall into.
 #[derive(Debug)]
 pub(crate) struct Block<'a> {
@@ -43,14 +52,24 @@ impl Block<'_> {
 }
 
 /// Buffers of one thread.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Walker {
     /// Codes of the block, column after column.
     codes: Vec<u16>,
     leaves: Vec<u32>,
     /// Rows, before and after they are parted; the children of a node find theirs in the other one.
-    rows: [Vec<u16>; 2],
+    rows: [Box<[u16; MAX_BLOCK]>; 2],
     stack: Vec<Pending>,
+    /// Codes row after row.
+    lines: Vec<u16>,
+    small: SmallTree,
+}
+
+/// A tree of thresholds as walks want it: 16 bits each for the left child, the column, and the two numbers of
+/// [`Node::threshold`]. A leaf is its own child, and nothing is above its threshold.
+#[derive(Debug)]
+struct SmallTree {
+    nodes: Box<[u64; SMALL_TREE]>,
 }
 
 /// A node and its rows.
@@ -61,6 +80,14 @@ struct Pending {
     end: u16,
     /// Which of the two lists holds the rows.
     side: usize,
+}
+
+impl Default for Walker {
+    fn default() -> Self {
+        let rows = [Box::new([0; MAX_BLOCK]), Box::new([0; MAX_BLOCK])];
+        let small = SmallTree { nodes: Box::new([0; SMALL_TREE]) };
+        Self { codes: Vec::new(), leaves: Vec::new(), rows, stack: Vec::new(), lines: Vec::new(), small }
+    }
 }
 
 impl Forest {
@@ -114,17 +141,51 @@ impl Walker {
             self.few(forest, n);
             return;
         }
-        self.rows[1].resize(n.max(self.rows[1].len()), 0);
-        for tree in 0..forest.n_trees() {
-            let list = &mut self.rows[0];
-            list.clear();
-            match in_bag.map(|bag| bag.of(tree)) {
-                None => list.extend(0..n as u16),
-                Some(bits) => {
-                    list.extend((0..n).filter(|&row| !is_set(bits, rows.start + row)).map(|row| row as u16));
-                }
+        let p = forest.bins.n_cols();
+        let side_by_side = in_bag.is_none() && forest.sets.is_empty() && p <= SOME_COLUMNS;
+        if side_by_side {
+            if p <= FEW_COLUMNS {
+                self.put_side_by_side::<FEW_COLUMNS>(n);
+            } else {
+                self.put_side_by_side::<SOME_COLUMNS>(n);
             }
-            self.part(forest, tree, n);
+        }
+        for tree in 0..forest.n_trees() {
+            if side_by_side && self.small.copy(forest, tree) {
+                let out = &mut self.leaves[tree * n..(tree + 1) * n];
+                if p <= FEW_COLUMNS {
+                    self.small.walk::<FEW_COLUMNS>(forest, tree, &self.lines, out);
+                } else {
+                    self.small.walk::<SOME_COLUMNS>(forest, tree, &self.lines, out);
+                }
+                continue;
+            }
+            let list = &mut self.rows[0];
+            let count = match in_bag.map(|bag| bag.of(tree)) {
+                None => {
+                    list[..n].iter_mut().zip(0..).for_each(|(place, row)| *place = row);
+                    n
+                }
+                Some(bits) => {
+                    let mut count = 0;
+                    for row in 0..n {
+                        list[count % MAX_BLOCK] = row as u16;
+                        count += usize::from(!is_set(bits, rows.start + row));
+                    }
+                    count
+                }
+            };
+            self.part(forest, tree, n, count);
+        }
+    }
+
+    /// Turns codes column after column into codes row after row, `S` places each.
+    fn put_side_by_side<const S: usize>(&mut self, n: usize) {
+        self.lines.clear();
+        self.lines.resize(n * S, 0);
+        let (lines, _) = self.lines.as_chunks_mut::<S>();
+        for (j, column) in self.codes.chunks_exact(n).enumerate() {
+            lines.iter_mut().zip(column).for_each(|(line, &code)| line[j] = code);
         }
     }
 
@@ -141,22 +202,18 @@ impl Walker {
         }
     }
 
-    /// Many rows down one tree, parted node by node.
-    fn part(&mut self, forest: &Forest, tree: usize, n: usize) {
+    /// The first `count` rows of the list down one tree, parted node by node.
+    fn part(&mut self, forest: &Forest, tree: usize, n: usize, count: usize) {
         let first_set = forest.first_set[tree];
         let sets = &forest.sets[first_set as usize..];
         let out = &mut self.leaves[tree * n..(tree + 1) * n];
         let [even, odd] = &mut self.rows;
         self.stack.clear();
-        self.stack.push(Pending { node: forest.roots[tree], start: 0, end: even.len() as u16, side: 0 });
+        self.stack.push(Pending { node: forest.roots[tree], start: 0, end: count as u16, side: 0 });
         while let Some(Pending { node: at, start, end, side }) = self.stack.pop() {
             let node = forest.nodes[at as usize];
             let range = usize::from(start)..usize::from(end);
-            let (rows, other) = if side == 0 {
-                (&even[range.clone()], &mut odd[range])
-            } else {
-                (&odd[range.clone()], &mut even[range])
-            };
+            let (rows, other) = if side == 0 { (&even[range], &mut **odd) } else { (&odd[range], &mut **even) };
             if node.is_leaf() {
                 let leaf = leaf_of(forest, at);
                 rows.iter().for_each(|&row| out[usize::from(row)] = leaf);
@@ -168,7 +225,7 @@ impl Walker {
             } else {
                 let feature = usize::from(node.feature);
                 let column = &self.codes[feature * n..(feature + 1) * n];
-                let middle = start + part_rows(node, rows, other, column, sets) as u16;
+                let middle = part_rows(node, rows, (other, usize::from(start)), column, sets) as u16;
                 self.stack.push(Pending { node: node.index() + 1, start: middle, end, side: 1 - side });
                 self.stack.push(Pending { node: node.index(), start, end: middle, side: 1 - side });
             }
@@ -176,24 +233,96 @@ impl Walker {
     }
 }
 
-/// Writes the rows that go left to the front of `to` and the others to its end; gives back how many go left.
+impl SmallTree {
+    /// Copies a tree; false if it is too large.
+    fn copy(&mut self, forest: &Forest, tree: usize) -> bool {
+        let root = forest.roots[tree] as usize;
+        let end = forest.roots.get(tree + 1).map_or(forest.nodes.len(), |&next| next as usize);
+        if end - root > SMALL_TREE {
+            return false;
+        }
+        for (k, (to, node)) in self.nodes.iter_mut().zip(&forest.nodes[root..end]).enumerate() {
+            *to = if node.is_leaf() {
+                k as u64 | u64::from(u16::MAX) << 32
+            } else {
+                let (cut, shift) = node.threshold();
+                let child = u64::from(node.index()) - root as u64;
+                child | u64::from(node.feature) << 16 | u64::from(cut) << 32 | u64::from(shift) << 48
+            };
+        }
+        true
+    }
+
+    /// All rows down the tree.
+    fn walk<const S: usize>(&self, forest: &Forest, tree: usize, lines: &[u16], out: &mut [u32]) {
+        let root = forest.roots[tree];
+        let (lines, _) = lines.as_chunks::<S>();
+        let (groups, rest) = lines.as_chunks::<WAYS>();
+        let (group_out, rest_out) = out.as_chunks_mut::<WAYS>();
+        let leaf = |at: u16| leaf_of(forest, root + u32::from(at));
+        for (group, out) in groups.iter().zip(group_out) {
+            *out = self.descend(std::array::from_fn(|k| &group[k])).map(leaf);
+        }
+        let Some(last) = rest.last() else { return };
+        let ends = self.descend(std::array::from_fn(|k| rest.get(k).unwrap_or(last)));
+        rest_out.iter_mut().zip(ends).for_each(|(out, at)| *out = leaf(at));
+    }
+
+    /// Eight rows down the tree, until none of them moves.
+    #[inline(always)]
+    fn descend<const S: usize>(&self, lines: [&[u16; S]; WAYS]) -> [u16; WAYS] {
+        let mut at = [0_u16; WAYS];
+        loop {
+            let before = self.step(self.step(self.step(at, &lines), &lines), &lines);
+            at = self.step(before, &lines);
+            if at == before {
+                return at;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn step<const S: usize>(&self, at: [u16; WAYS], lines: &[&[u16; S]; WAYS]) -> [u16; WAYS] {
+        std::array::from_fn(|k| {
+            // The remainders change nothing but spare checks of the bounds.
+            let node = self.nodes[usize::from(at[k]) % SMALL_TREE];
+            let code = lines[k][(node >> 16) as usize % S];
+            let right = code.wrapping_add((node >> 48) as u16) > (node >> 32) as u16;
+            (node as u16).wrapping_add(u16::from(right))
+        })
+    }
+}
+
+/// Writes the rows that go left to `to` from `start` on and the others behind them; gives back where those begin.
 #[inline]
-fn part_rows(node: Node, rows: &[u16], to: &mut [u16], column: &[u16], sets: &[LevelSet]) -> usize {
+fn part_rows(
+    node: Node,
+    rows: &[u16],
+    (to, start): (&mut [u16; MAX_BLOCK], usize),
+    column: &[u16],
+    sets: &[LevelSet],
+) -> usize {
     if node.is_set() {
-        return part_by(rows, to, |row| node.right(column[usize::from(row)], sets) as usize);
+        return part_by(rows, to, start, |row| node.right(column[usize::from(row)], sets) as usize);
     }
     let (cut, shift) = node.threshold();
-    part_by(rows, to, |row| usize::from(column[usize::from(row)].wrapping_add(shift) > cut))
+    let goes_right = |code: u16| usize::from(code.wrapping_add(shift) > cut);
+    // Most blocks are full; the compiler then knows the column's length, and that no index is beyond it.
+    match <&[u16; MAX_BLOCK]>::try_from(column) {
+        Ok(column) => part_by(rows, to, start, |row| goes_right(column[usize::from(row) % MAX_BLOCK])),
+        Err(_) => part_by(rows, to, start, |row| goes_right(column[usize::from(row)])),
+    }
 }
 
 #[inline(always)]
-fn part_by(rows: &[u16], to: &mut [u16], right_of: impl Fn(u16) -> usize) -> usize {
-    let (mut left, mut right) = (0, rows.len() - 1);
+fn part_by(rows: &[u16], to: &mut [u16; MAX_BLOCK], start: usize, right_of: impl Fn(u16) -> usize) -> usize {
+    let (mut left, mut right) = (start, start + rows.len() - 1);
     for &row in rows {
         let goes_right = right_of(row);
-        // Both places are free until the last row, when they are the same one.
-        to[left] = row;
-        to[right] = row;
+        // Both places are free until the last row, when they are the same one. The remainders change nothing but spare
+        // a check of the bounds.
+        to[left % MAX_BLOCK] = row;
+        to[right % MAX_BLOCK] = row;
         left += 1 - goes_right;
         right = right.wrapping_sub(goes_right);
     }

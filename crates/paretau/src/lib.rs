@@ -32,6 +32,7 @@ pub use overlap::{Overlap, RowWeights};
 pub use paretau_core::*;
 pub use paretau_data as data;
 pub use paretau_eval as eval;
+pub use paretau_forest as forest;
 pub use paretau_kernels as kernels;
 pub use paretau_report::{Findings, Records, RunRecords};
 pub use registry::{DEFAULT_ESTIMATOR, TOOLBOX, find};
