@@ -257,6 +257,12 @@ impl CausalForest {
         describe(rows, Centred { m: m_hat, e: e_hat }, &held_out, &mut diagnostics);
         warn_unseen(slopes.iter().filter(|s| s.is_none()).count(), &mut diagnostics);
         diagnostics.note("honest", f64::from(u8::from(shape.honest)));
+        if config.honest.is_none() && !shape.honest {
+            diagnostics.warn(
+                "trees-not-honest",
+                "trees that split and answer by the same rows fitted unseen rows better here, so these are used; their intervals                  are narrower than they should be. Set honest=true for intervals with a known coverage.",
+            );
+        }
         diagnostics.note("splits_by_mse", f64::from(u8::from(shape.criterion == Criterion::Mse)));
         diagnostics.note("centering_r2_outcome", m.explained);
         diagnostics.note("centering_r2_treatment", e.explained);

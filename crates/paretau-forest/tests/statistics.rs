@@ -50,28 +50,18 @@ fn confounding_is_taken_out() {
 }
 
 #[test]
-fn of_twenty_null_samples_at_most_one_looks_heterogeneous() {
-    let z: Vec<f64> = (0..20)
-        .map(|seed| {
-            let train = simulate((1500, 5, 40 + seed), |x| 2.0 * x[0], |_| 0.5, |_| 0.0);
-            let numbers = fit(&CAUSAL_FOREST, &train, 200).diagnostics().numbers.clone();
-            numbers["calibration_differential"] / numbers["calibration_differential_se"]
-        })
-        .collect();
-    assert!(z.iter().filter(|z| **z >= 2.6).count() <= 1 && mean(&z) < 0.4, "{z:?}");
-}
-
-#[test]
 fn the_null_design_shows_no_heterogeneity() {
+    // One sample in a hundred passes 2.3 by chance even with the true nuisances, so a rate over many samples is what can be
+    // asked; a single sample below a bound cannot.
     let mut z = vec![];
-    for seed in 0..6 {
+    for seed in 0..20 {
         let train = simulate((1500, 5, 40 + seed), |x| 2.0 * x[0], |_| 0.5, |_| 0.0);
         let model = fit(&CAUSAL_FOREST, &train, 200);
         let numbers = &model.diagnostics().numbers;
         z.push(numbers["calibration_differential"] / numbers["calibration_differential_se"]);
         assert!(numbers["ate"].abs() < 4.0 * numbers["ate_se"]);
     }
-    assert!(z.iter().all(|z| *z < 2.6) && mean(&z) < 0.8, "{z:?}");
+    assert!(z.iter().filter(|z| **z >= 2.6).count() <= 1 && mean(&z) < 0.4, "{z:?}");
     let train = smooth(1500, 5, 50);
     let numbers = fit(&CAUSAL_FOREST, &train, 200).diagnostics().numbers.clone();
     assert!(numbers["calibration_differential"] / numbers["calibration_differential_se"] > 4.0);
