@@ -396,8 +396,8 @@ class CausalForest(Estimator):
     n_estimators : int, default 2000
         Number of trees; intervals need many. Takes a whole number from 1 to 10000000.
     n_nuisance : int or None, default None
-        Trees of each centering forest; auto is a quarter of the trees, at least 50. Takes a whole number from 1 to
-        10000000. None lets the data decide.
+        Trees of each centering forest; auto is a quarter of the trees, at least 50 and at most 100. Takes a whole
+        number from 1 to 10000000. None lets the data decide.
     max_samples : float, default 0.5
         Share of the rows a tree sees, drawn without replacement; at most 0.5 with bags. Takes a number from 0.01 to 1.
     max_features : int or None, default None
@@ -405,10 +405,14 @@ class CausalForest(Estimator):
         1 to 10000000. None lets the data decide.
     min_node_size : int, default 5
         Least rows with little and with much treatment on each side of a split. Takes a whole number from 1 to 10000000.
-    honest : bool, default True
-        Some of a tree's rows choose the splits, the others fill the leaves. Takes true or false.
+    honest : bool or None, default None
+        Some of a tree's rows choose the splits, the others fill the leaves; auto is true unless a small forest without
+        is clearly better out of bag. Takes true or false. None lets the data decide.
     honest_share : float, default 0.5
-        Share of a tree's rows that choose the splits. Takes a number from 0.1 to 0.9.
+        Share of a tree's rows that choose the splits, in honest trees. Takes a number from 0.1 to 0.9.
+    criterion : str or None, default None
+        Judge a split by gradient labels (het) or by the squared error with effects fitted anew (mse); auto is het
+        unless a small forest by mse is clearly better out of bag. Takes one of mse, het. None lets the data decide.
     alpha : float, default 0.05
         Least share of the parent's treatment variation on each side of a split. Takes a number from 0 to 0.25.
     imbalance_penalty : float, default 0.0
@@ -445,8 +449,9 @@ class CausalForest(Estimator):
         max_samples: float = 0.5,
         max_features: int | None = None,
         min_node_size: int = 5,
-        honest: bool = True,
+        honest: bool | None = None,
         honest_share: float = 0.5,
+        criterion: str | None = None,
         alpha: float = 0.05,
         imbalance_penalty: float = 0.0,
         stabilize_splits: bool = True,
@@ -464,6 +469,7 @@ class CausalForest(Estimator):
         self.min_node_size = min_node_size
         self.honest = honest
         self.honest_share = honest_share
+        self.criterion = criterion
         self.alpha = alpha
         self.imbalance_penalty = imbalance_penalty
         self.stabilize_splits = stabilize_splits
@@ -583,8 +589,9 @@ class TARNet(Estimator):
         Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
         one of default, paper-news, paper-acic, paper-synthetic.
     gamma : float or None, default 0.0
-        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both and mixes them by
-        their loss on held-out rows. Takes a number from 0 to 1. None lets the data decide.
+        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both, mixes them by
+        their loss on held-out rows and puts each arm's mean right by those rows' smoothed residuals. Takes a number
+        from 0 to 1. None lets the data decide.
     balance : str, default "none"
         Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
         wasserstein.
@@ -808,8 +815,9 @@ class CFR(Estimator):
         Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
         one of default, paper-news, paper-acic, paper-synthetic.
     gamma : float or None, default 1.0
-        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both and mixes them by
-        their loss on held-out rows. Takes a number from 0 to 1. None lets the data decide.
+        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both, mixes them by
+        their loss on held-out rows and puts each arm's mean right by those rows' smoothed residuals. Takes a number
+        from 0 to 1. None lets the data decide.
     balance : str, default "rbf"
         Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
         wasserstein.
@@ -1028,8 +1036,9 @@ class DragonNet(Estimator):
         Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
         one of default, paper-news, paper-acic, paper-synthetic.
     gamma : float or None, default 0.0
-        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both and mixes them by
-        their loss on held-out rows. Takes a number from 0 to 1. None lets the data decide.
+        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both, mixes them by
+        their loss on held-out rows and puts each arm's mean right by those rows' smoothed residuals. Takes a number
+        from 0 to 1. None lets the data decide.
     balance : str, default "none"
         Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
         wasserstein.
@@ -1247,8 +1256,9 @@ class GANITE(Estimator):
         Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
         one of default, paper-news, paper-acic, paper-synthetic.
     gamma : float or None, default 0.0
-        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both and mixes them by
-        their loss on held-out rows. Takes a number from 0 to 1. None lets the data decide.
+        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both, mixes them by
+        their loss on held-out rows and puts each arm's mean right by those rows' smoothed residuals. Takes a number
+        from 0 to 1. None lets the data decide.
     balance : str, default "none"
         Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
         wasserstein.
@@ -1473,8 +1483,9 @@ class DRCFR(Estimator):
         Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
         one of default, paper-news, paper-acic, paper-synthetic.
     gamma : float or None, default 1.0
-        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both and mixes them by
-        their loss on held-out rows. Takes a number from 0 to 1. None lets the data decide.
+        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both, mixes them by
+        their loss on held-out rows and puts each arm's mean right by those rows' smoothed residuals. Takes a number
+        from 0 to 1. None lets the data decide.
     balance : str, default "rbf"
         Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
         wasserstein.
@@ -1695,8 +1706,9 @@ class PSW(Estimator):
         Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
         one of default, paper-news, paper-acic, paper-synthetic.
     gamma : float or None, default 1.0
-        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both and mixes them by
-        their loss on held-out rows. Takes a number from 0 to 1. None lets the data decide.
+        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both, mixes them by
+        their loss on held-out rows and puts each arm's mean right by those rows' smoothed residuals. Takes a number
+        from 0 to 1. None lets the data decide.
     balance : str, default "rbf"
         Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
         wasserstein.
@@ -1922,8 +1934,9 @@ class DPSW(Estimator):
         Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
         one of default, paper-news, paper-acic, paper-synthetic.
     gamma : float or None, default None
-        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both and mixes them by
-        their loss on held-out rows. Takes a number from 0 to 1. None lets the data decide.
+        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both, mixes them by
+        their loss on held-out rows and puts each arm's mean right by those rows' smoothed residuals. Takes a number
+        from 0 to 1. None lets the data decide.
     balance : str, default "rbf"
         Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
         wasserstein.
