@@ -30,12 +30,17 @@ enum Expanded {
 }
 
 impl Expansion {
-    fn fit(x: &Dense, columns: &[Column]) -> Self {
-        let mean = |j: usize| {
-            let known = (0..x.n_rows()).map(|i| x.get(i, j)).filter(|v| !v.is_nan());
-            let (sum, n) = known.fold((0.0, 0.0), |(sum, n), v| (sum + v, n + 1.0));
-            if n > 0.0 { sum / n } else { 0.0 }
-        };
+    fn fit(x: &Features, columns: &[Column]) -> Self {
+        let (mut sums, mut counts) = (vec![0.0; x.n_cols()], vec![0.0; x.n_cols()]);
+        let mut row = vec![0.0; x.n_cols()];
+        for i in 0..x.n_rows() {
+            x.copy_row(i, &mut row);
+            for (j, v) in row.iter().enumerate().filter(|(_, v)| !v.is_nan()) {
+                sums[j] += v;
+                counts[j] += 1.0;
+            }
+        }
+        let mean = |j: usize| if counts[j] > 0.0 { sums[j] / counts[j] } else { 0.0 };
         Self(
             columns
                 .iter()
@@ -60,14 +65,7 @@ impl Expansion {
         let mut values = Vec::with_capacity(x.n_rows() * self.width());
         let mut row = vec![0.0; x.n_cols()];
         for i in 0..x.n_rows() {
-            match x {
-                Features::Dense(m) => row.copy_from_slice(m.row(i)),
-                Features::Sparse(m) => {
-                    row.fill(0.0);
-                    let (columns, entries) = m.row(i);
-                    columns.iter().zip(entries).for_each(|(&j, &v)| row[j as usize] = v);
-                }
-            }
+            x.copy_row(i, &mut row);
             for (&v, column) in row.iter().zip(&self.0) {
                 match *column {
                     Expanded::Number { mean } => values.push(if v.is_nan() { mean } else { v }),
@@ -90,15 +88,18 @@ pub(crate) struct Linear {
 
 impl Linear {
     /// Cross-fits the base learner; gives back what it says of the training rows, each by a model that has not seen
-    /// it. Nothing where it cannot be fitted: too many columns, too few rows of a kind, sparse features.
+    /// it. Nothing where it cannot be fitted: too many columns, or too few rows of a kind.
     pub(crate) fn cross_fit(
         base: &'static dyn BaseEntry,
         rows: &CausalRows<'_>,
         y: &[f64],
         ctx: &FitContext<'_>,
     ) -> Result<Option<(Self, Vec<f64>)>> {
-        let Features::Dense(dense) = rows.x else { return Ok(None) };
-        let expansion = Expansion::fit(dense, rows.columns);
+        // Counted before anything of that size is made: sparse features may have very many columns.
+        if rows.x.n_cols() > MOST_COLUMNS {
+            return Ok(None);
+        }
+        let expansion = Expansion::fit(rows.x, rows.columns);
         if expansion.width() > MOST_COLUMNS {
             return Ok(None);
         }
