@@ -173,9 +173,9 @@ mod tests {
     fn gaps_become_means_and_levels_become_indicators() {
         let mut columns = Column::numbered(2);
         columns[1].kind = ColumnKind::Categorical { levels: 3 };
-        let x = Dense::new(3, 2, vec![1.0, 0.0, f64::NAN, 2.0, 3.0, f64::NAN]).unwrap();
+        let x = Features::Dense(Dense::new(3, 2, vec![1.0, 0.0, f64::NAN, 2.0, 3.0, f64::NAN]).unwrap());
         let expansion = Expansion::fit(&x, &columns);
-        let Features::Dense(out) = expansion.apply(&Features::Dense(x)).unwrap().into_owned() else { unreachable!() };
+        let Features::Dense(out) = expansion.apply(&x).unwrap().into_owned() else { unreachable!() };
         assert_eq!(out.values(), [1.0, 1.0, 0.0, 0.0, 2.0, 0.0, 0.0, 1.0, 3.0, 0.0, 0.0, 0.0]);
     }
 }
