@@ -61,5 +61,5 @@ fn a_hidden_confounder_stays_hidden() {
     };
     let naive = of_arm(1) - of_arm(0) - truth;
     let adjusted = fit(&CAUSAL_FOREST, &design).diagnostics().numbers["ate"] - truth;
-    assert!(naive > 0.05 && adjusted.abs() < naive, "{naive} {adjusted}");
+    assert!(naive > 0.05 && adjusted.abs() < 0.7 * naive, "{naive} {adjusted}");
 }
