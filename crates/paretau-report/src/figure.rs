@@ -7,11 +7,12 @@ use paretau_core::Result;
 use plotters::drawing::IntoDrawingArea as _;
 use serde::{Deserialize, Serialize};
 
+use crate::axis::Axis;
 use crate::html::escape;
 use crate::ink::{FINE, Ink, Piece, Side};
 use crate::number::{count, significant};
 use crate::paint::Paint;
-use crate::plot::{Axis, Key, Mark, Plot, Shape, draw_legend, legend_height, legend_rows, text_width};
+use crate::plot::{Key, Mark, Plot, Shape, draw_legend, legend_height, legend_rows, text_width};
 use crate::raster;
 use crate::svg::{self, Look};
 

@@ -3,6 +3,7 @@
 //! The page is whole without a script: charts are drawn here as SVG, tables are tables. A small script adds what only a
 //! script can: sorting, filtering, pointing at marks, downloads. The same records give the same bytes.
 
+mod axis;
 mod figure;
 mod html;
 mod ink;

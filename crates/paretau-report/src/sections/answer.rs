@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 use paretau_core::Result;
 
 use super::{Section, unit};
+use crate::axis::Axis;
 use crate::html::{code, escape};
 use crate::number::{Unit, count, percent};
 use crate::paint::Paint;
-use crate::plot::{Axis, Key, Mark, Plot, Shape};
+use crate::plot::{Key, Mark, Plot, Shape};
 use crate::records::{Interval, Question, Records};
 
 /// The question, as the page's title.

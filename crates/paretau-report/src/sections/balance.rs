@@ -3,10 +3,11 @@
 use paretau_core::Result;
 
 use super::Section;
+use crate::axis::Axis;
 use crate::html::{Cell, Table, code};
 use crate::number::{count, fixed};
 use crate::paint::Paint;
-use crate::plot::{Axis, Key, Mark, Plot, Shape};
+use crate::plot::{Key, Mark, Plot, Shape};
 use crate::records::{Balance, Records};
 
 /// Differences beyond this many standard deviations are usually called imbalance.

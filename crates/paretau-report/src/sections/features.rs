@@ -3,10 +3,11 @@
 use paretau_core::{FeatureRole, Importance, Result, Role};
 
 use super::Section;
+use crate::axis::Axis;
 use crate::html::{Cell, Table, code};
 use crate::number::{count, fixed, percent};
 use crate::paint::Paint;
-use crate::plot::{Axis, Key, Mark, Plot, Shape};
+use crate::plot::{Key, Mark, Plot, Shape};
 use crate::records::Records;
 
 /// Features in a chart; the table has more.

@@ -3,10 +3,11 @@
 use paretau_core::Result;
 
 use super::Section;
+use crate::axis::Axis;
 use crate::html::{Cell, Table};
 use crate::number::{count, fixed, percent, significant, tick};
 use crate::paint::Paint;
-use crate::plot::{Axis, Key, Mark, Plot, Shape};
+use crate::plot::{Key, Mark, Plot, Shape};
 use crate::records::{ArmOverlap, ArmWeights, Overlap, Records, WeightRank};
 
 const ARMS: [&str; 2] = ["control", "treated"];

@@ -3,9 +3,10 @@
 use paretau_core::Result;
 
 use super::Section;
+use crate::axis::Axis;
 use crate::number::{count, significant};
 use crate::paint::Paint;
-use crate::plot::{Axis, Key, Mark, Plot, Shape};
+use crate::plot::{Key, Mark, Plot, Shape};
 use crate::records::{Curve, Records};
 
 pub(crate) fn training(records: &Records) -> Result<Option<Section>> {

@@ -6,10 +6,11 @@ use paretau_core::Result;
 
 use super::answer::axis_label;
 use super::{Section, unit};
+use crate::axis::Axis;
 use crate::html::{Cell, Table, code, escape};
 use crate::number::{Unit, count, percent};
 use crate::paint::Paint;
-use crate::plot::{Axis, Key, Mark, Plot, Shape};
+use crate::plot::{Key, Mark, Plot, Shape};
 use crate::records::{EffectNode, EffectSummary, Findings, Interval, Question, Records};
 
 pub(crate) fn who(records: &Records) -> Result<Option<Section>> {
