@@ -149,9 +149,13 @@ def whole(threads: int) -> None:
     )
     peak = ours("news", threads=threads)[0]
     rows.append(["peak memory of a process that fits News-like data", f"{peak:.0f} MB", "", "250 MB"])
-    for members, wanted in ((1, "1 M rows/s"), (5, "")):
-        clock, processor = ours("predict", members, threads=threads)
-        what = f"prediction at d=177, {members} net{'s' if members > 1 else ''} of the default size"
+    for command, told, members, wanted in (
+        ("predict", "outcomes and effects", 1, "1 M rows/s"),
+        ("predict-all", "propensities too", 1, ""),
+        ("predict", "outcomes and effects", 5, ""),
+    ):
+        clock, processor = ours(command, members, threads=threads)
+        what = f"prediction at d=177, {told}, {members} net{'s' if members > 1 else ''} of the default size"
         rows.append([what, f"{clock / 1e6:.2f} M rows/s", f"{processor / 1e6:.2f} M rows/s and core", wanted])
     table("Whole jobs", ["what", "by the clock", "by processor time", "wanted"], rows)
 

@@ -73,6 +73,12 @@ pub trait FittedModel: Send + Sync + fmt::Debug {
     /// Effects of each row of `x`, which has [`FittedModel::n_features`] columns. All numbers finite.
     fn effects(&self, x: &Features) -> Result<Effects>;
 
+    /// As [`FittedModel::effects`], for callers that have no use for the propensity: it may be left out where telling
+    /// it costs time.
+    fn outcomes(&self, x: &Features) -> Result<Effects> {
+        self.effects(x)
+    }
+
     /// What the fit had to say.
     fn diagnostics(&self) -> &Diagnostics;
 

@@ -4,8 +4,9 @@
 //! `cargo run --release --example time_steps -- WHAT …` with WHAT one of
 //! `step SHAPE SECONDS` (median milliseconds a training step, both phases), `wide D SECONDS` (the same with D dense columns),
 //! `paper` (seconds of a whole `dpsw` fit with the paper's schedule on its synthetic data), `news` (peak megabytes of a process
-//! that fits `dpsw-norm` to News-like data), `predict MEMBERS` (rows a second at 177 columns), `tall N` (seconds of a pass over N
-//! rows, with everything that a fit does around it). `RAYON_NUM_THREADS` sets the threads.
+//! that fits `dpsw-norm` to News-like data), `predict MEMBERS` (rows a second at 177 columns, outcomes and effects), `predict-all
+//! MEMBERS` (propensities too), `tall N` (seconds of a pass over N rows, with everything that a fit does around it).
+//! `RAYON_NUM_THREADS` sets the threads.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
 use std::time::Instant;
@@ -180,11 +181,12 @@ fn main() {
             drop(fit("dpsw-norm", &Params::none().with("max_steps", 80).with("min_steps", 80), &design, 0.2));
             vec![peak()]
         }
-        "predict" => {
+        what @ ("predict" | "predict-all") => {
             let params = one().with("members", number(1)).with("max_steps", 20);
             let model = fit("dpsw-norm", &params, &design(1000, 177, 1.0), 0.2);
             let x = features(100_000, 177, 1.0);
-            let all = seconds(|| (0..10).for_each(|_| drop(model.effects(&x).unwrap())));
+            let ask = || if what == "predict" { model.outcomes(&x) } else { model.effects(&x) };
+            let all = seconds(|| (0..10).for_each(|_| drop(ask().unwrap())));
             all.map(|s| 1e6 / s).to_vec()
         }
         "tall" => {

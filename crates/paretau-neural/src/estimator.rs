@@ -9,6 +9,7 @@ use crate::config::NetConfig;
 use crate::fitted::{Mixture, NetModel, predict};
 use crate::judge::judges;
 use crate::member::{Job, Member};
+use crate::predictor::Wanted;
 use crate::recalibrate::{self, Shift};
 use crate::report::report;
 use crate::settings::Choice;
@@ -137,7 +138,7 @@ fn held_out(members: &[Mixture], design: &Design, parts: &[Parts]) -> Result<(Ve
     let (mut mu0, mut mu1, mut e) = (zeros(), zeros(), zeros());
     let mut tells_e = true;
     for (member, part) in members.iter().zip(parts) {
-        let said = predict(std::slice::from_ref(member), design.x(), &part.valid)?;
+        let said = predict(std::slice::from_ref(member), design.x(), &part.valid, Wanted::Everything)?;
         for (k, &i) in part.valid.iter().enumerate() {
             let share = 1.0 / f64::from(holders[i]);
             mu0[place[i]] += share * said.mu0[k];

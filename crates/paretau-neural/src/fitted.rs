@@ -4,7 +4,7 @@ use paretau_core::{Diagnostics, Effects, Error, Features, FittedModel, Result, S
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::predictor::{Answer, PredictWork, Predictor};
+use crate::predictor::{Answer, PredictWork, Predictor, Wanted};
 use crate::recalibrate::Shift;
 
 /// Rows a task predicts.
@@ -25,7 +25,14 @@ impl Mixture {
         self.nets[0].0.info.spec.d
     }
 
-    /// The nets' answers, averaged by their shares. The propensity is the last one's, whose judge knows of no weights.
+    /// Buffers: the propensity is asked of the last net alone, whose judge knows of no weights.
+    fn work(&self, wanted: Wanted) -> Vec<PredictWork> {
+        let last = self.nets.len() - 1;
+        let asked = |k: usize| if k == last { wanted } else { Wanted::Outcomes };
+        self.nets.iter().enumerate().map(|(k, (net, _))| net.work(BLOCK, asked(k))).collect()
+    }
+
+    /// The nets' answers, averaged by their shares; the propensity is the last one's.
     fn answer(&self, x: &Features, rows: &[usize], work: &mut [PredictWork]) -> Result<Answer> {
         if let [(net, _)] = &self.nets[..] {
             return net.answer(x, rows, &mut work[0]);
@@ -84,18 +91,23 @@ impl NetModel {
         }
         Ok(Self { members, shift, diagnostics, held_out: None })
     }
+
+    fn all_rows(&self, x: &Features, wanted: Wanted) -> Result<Effects> {
+        self.check_columns(x)?;
+        let rows: Vec<usize> = (0..x.n_rows()).collect();
+        let mut all = predict(&self.members, x, &rows, wanted)?;
+        self.shift.apply(&mut all);
+        Ok(all)
+    }
 }
 
 /// Effects by the given members; the spread between them as standard error when there are several.
-pub(crate) fn predict(members: &[Mixture], x: &Features, rows: &[usize]) -> Result<Effects> {
+pub(crate) fn predict(members: &[Mixture], x: &Features, rows: &[usize], wanted: Wanted) -> Result<Effects> {
     let blocks: Vec<&[usize]> = rows.chunks(BLOCK).collect();
     let parts: Vec<Result<Effects>> = blocks
         .par_iter()
         .map_init(
-            || {
-                let buffers = |m: &Mixture| m.nets.iter().map(|(net, _)| net.work(BLOCK)).collect::<Vec<_>>();
-                members.iter().map(buffers).collect::<Vec<_>>()
-            },
+            || members.iter().map(|m| m.work(wanted)).collect::<Vec<_>>(),
             |work, rows| {
                 let answers = members.iter().zip(work).map(|(m, w)| m.answer(x, rows, w));
                 Ok(combine(&answers.collect::<Result<Vec<_>>>()?))
@@ -149,11 +161,11 @@ impl FittedModel for NetModel {
     }
 
     fn effects(&self, x: &Features) -> Result<Effects> {
-        self.check_columns(x)?;
-        let rows: Vec<usize> = (0..x.n_rows()).collect();
-        let mut all = predict(&self.members, x, &rows)?;
-        self.shift.apply(&mut all);
-        Ok(all)
+        self.all_rows(x, Wanted::Everything)
+    }
+
+    fn outcomes(&self, x: &Features) -> Result<Effects> {
+        self.all_rows(x, Wanted::Outcomes)
     }
 
     fn diagnostics(&self) -> &Diagnostics {

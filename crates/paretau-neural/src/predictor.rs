@@ -7,7 +7,7 @@ use paretau_kernels::product::{MatMut, MatRef};
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Centres, OutcomeScale, Rows, Scaler};
-use crate::engine::{Input, Net, NetWork};
+use crate::engine::{Input, Layout, Net, NetWork};
 use crate::error::failed;
 use crate::loss::OutcomeLoss;
 use crate::loss::outcome::sigmoid;
@@ -45,7 +45,18 @@ pub(crate) struct Predictor {
     columns: Centres<f32>,
     pub(crate) nets: Nets,
     pub(crate) params: Vec<f32>,
+    /// The encoders that the heads read, by themselves: a third of the work is Γ's, which only the propensity needs.
+    outcome_encoders: (Net, Vec<f32>),
     first: Option<PlainPredictor>,
+}
+
+/// What is asked of a net.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Outcomes alone.
+    Outcomes,
+    /// Outcomes and the propensity, when the net can tell it.
+    Everything,
 }
 
 /// Buffers for blocks of rows.
@@ -72,7 +83,8 @@ impl Predictor {
         if params.iter().any(|p| !p.is_finite()) {
             return Err(Error::bad_model("a member's parameters are not finite"));
         }
-        Ok(Self { columns: Centres::new(&scaler), info, scaler, nets, params, first })
+        let outcome_encoders = nets.encoders.extract(&params, info.spec.head_reads.clone(), &mut Layout::default());
+        Ok(Self { columns: Centres::new(&scaler), info, scaler, nets, params, outcome_encoders, first })
     }
 
     /// The same net with another's word on the propensity.
@@ -83,13 +95,16 @@ impl Predictor {
         self
     }
 
-    pub(crate) fn work(&self, capacity: usize) -> PredictWork {
+    pub(crate) fn work(&self, capacity: usize, wanted: Wanted) -> PredictWork {
+        let told = wanted == Wanted::Everything;
+        let judged = self.nets.propensity.as_ref().filter(|_| told && self.info.tells_e);
+        let encoders = if judged.is_some() { &self.nets.encoders } else { &self.outcome_encoders.0 };
         PredictWork {
             rows: Rows::default(),
-            encoded: self.nets.encoders.work(capacity, false),
-            judged: self.nets.propensity.as_ref().filter(|_| self.info.tells_e).map(|net| net.work(capacity, false)),
+            encoded: encoders.work(capacity, false),
+            judged: judged.map(|net| net.work(capacity, false)),
             answered: self.nets.heads[0].work(capacity, false),
-            first: self.first.as_ref().map(|p| p.work(capacity)),
+            first: self.first.as_ref().filter(|_| told).map(|p| p.work(capacity)),
         }
     }
 
@@ -111,12 +126,17 @@ impl Predictor {
 
     fn run(&self, sparse: bool, n: usize, work: &mut PredictWork) -> Result<Answer, KernelError> {
         let r = self.info.spec.representation;
-        let width = self.nets.encoders.outputs();
+        let head_reads = &self.info.spec.head_reads;
+        let (encoders, params, reads) = if work.judged.is_some() {
+            (&self.nets.encoders, &self.params, head_reads.clone())
+        } else {
+            (&self.outcome_encoders.0, &self.outcome_encoders.1, 0..head_reads.len())
+        };
+        let width = encoders.outputs();
         let input =
             if sparse { work.rows.sparse_input(&self.columns)? } else { work.rows.dense_input(self.info.spec.d)? };
-        self.nets.encoders.forward(&self.params, input, (n, None), &mut work.encoded, Parallelism::None)?;
+        encoders.forward(params, input, (n, None), &mut work.encoded, Parallelism::None)?;
         let z = work.encoded.output();
-        let reads = &self.info.spec.head_reads;
         let mut answer = Answer::default();
         let OutcomeScale { mean, sd } = self.info.scale;
         for (arm, head) in self.nets.heads.iter().enumerate() {

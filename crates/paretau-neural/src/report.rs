@@ -7,6 +7,7 @@ use paretau_kernels::psis::{Psis, TailRule, khat_threshold};
 use crate::config::{NetConfig, Network};
 use crate::estimator::Party;
 use crate::member::Member;
+use crate::predictor::Wanted;
 use crate::roles::roles;
 use crate::settings::Choice;
 use crate::splits::Parts;
@@ -103,7 +104,7 @@ fn weights(out: &mut Diagnostics, design: &Design, member: &Member, parts: &Part
         if !first.info.tells_e && first.info.first_step.is_none() {
             return Ok(());
         }
-        let mut work = first.work(512);
+        let mut work = first.work(512, Wanted::Everything);
         let mut e = Vec::with_capacity(rows.len());
         for part in rows.chunks(512) {
             e.extend(first.answer(design.x(), part, &mut work)?.e);

@@ -141,18 +141,28 @@ struct About {
     diagnostics: Diagnostics,
 }
 
+impl SecondModel {
+    /// What the second stage finds beyond the nets' effects.
+    fn add(&self, mut effects: Effects, x: &Features) -> Result<Effects> {
+        if self.share > 0.0 {
+            let more = self.fitted.predict(x)?;
+            effects.tau.iter_mut().zip(&more).for_each(|(tau, m)| *tau += self.share * m);
+        }
+        Ok(effects)
+    }
+}
+
 impl FittedModel for SecondModel {
     fn n_features(&self) -> usize {
         self.nets.n_features()
     }
 
     fn effects(&self, x: &Features) -> Result<Effects> {
-        let mut effects = self.nets.effects(x)?;
-        if self.share > 0.0 {
-            let more = self.fitted.predict(x)?;
-            effects.tau.iter_mut().zip(&more).for_each(|(tau, m)| *tau += self.share * m);
-        }
-        Ok(effects)
+        self.add(self.nets.effects(x)?, x)
+    }
+
+    fn outcomes(&self, x: &Features) -> Result<Effects> {
+        self.add(self.nets.outcomes(x)?, x)
     }
 
     fn diagnostics(&self) -> &Diagnostics {

@@ -16,6 +16,7 @@ use paretau_kernels::weights::{Pooling, Weigher, Weighting};
 
 use crate::fitted::{Mixture, predict};
 use crate::member::Member;
+use crate::predictor::Wanted;
 use crate::splits::Parts;
 
 /// Fewer held-out rows than this say nothing.
@@ -36,8 +37,10 @@ pub(crate) fn weighted_share(
         if rows.len() < FEW || !(t.contains(&0) && t.contains(&1)) {
             continue;
         }
-        let alone =
-            |member: &Member| predict(&[Mixture::new(vec![member.predictor.clone()], &[1.0])], design.x(), rows);
+        let alone = |member: &Member| {
+            let alone = Mixture::new(vec![member.predictor.clone()], &[1.0]);
+            predict(&[alone], design.x(), rows, Wanted::Everything)
+        };
         let (with, without) = (alone(weighted)?, alone(plain)?);
         let said = |e: &paretau_core::Effects, k: usize| if t[k] == 1 { e.mu1[k] } else { e.mu0[k] };
         let known = design.propensity().map(|all| rows.iter().map(|&i| all[i]).collect::<Vec<f64>>());

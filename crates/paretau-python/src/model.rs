@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use paretau::data::RoleSpec;
-use paretau::{FitOptions, Params, Seed, with_threads};
+use paretau::{FitOptions, Params, Predictions, Seed, with_threads};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde::de::DeserializeOwned;
@@ -95,31 +95,36 @@ impl Model {
         self.inner.encoder().columns().iter().map(|column| column.name.clone()).collect()
     }
 
-    /// Predictions of every row as arrays: `mu0 mu1 tau e`, `se` if the estimator tells it, `lo hi` if a level is
-    /// given, `w_raw w` if the table has the treatment column; and `notes`, a list of sentences.
-    #[pyo3(signature = (table, *, level = None, n_jobs = None))]
+    /// Predictions of every row as arrays: `mu0 mu1 tau`, `se` if the estimator tells it, `lo hi` if a level is given;
+    /// with `propensity` also `e`, and `w_raw w` if the table has the treatment column; and `notes`, a list of sentences.
+    #[pyo3(signature = (table, *, propensity, level = None, n_jobs = None))]
     fn predict<'py>(
         &self,
         py: Python<'py>,
         table: &Bound<'py, Table>,
+        propensity: bool,
         level: Option<f64>,
         n_jobs: Option<usize>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let table = table.borrow_mut().take()?;
-        let (predictions, interval) = enter(py, to_py, || {
+        let (effects, report, overlap, interval) = enter(py, to_py, || {
             with_threads(n_jobs, || {
-                let predictions = self.inner.predict(&table)?;
-                let interval = level.map(|level| self.inner.interval(&predictions.effects, level)).transpose()?;
-                Ok((predictions, interval))
+                let (effects, report, overlap) = if propensity {
+                    let Predictions { effects, e, weights, report, .. } = self.inner.predict(&table)?;
+                    (effects, report, Some((e, weights)))
+                } else {
+                    let (effects, report) = self.inner.effects(&table)?;
+                    (effects, report, None)
+                };
+                let interval = level.map(|level| self.inner.interval(&effects, level)).transpose()?;
+                Ok((effects, report, overlap, interval))
             })
         })?;
         let out = PyDict::new(py);
-        out.set_item("notes", predictions.report.notes())?;
-        let effects = predictions.effects;
+        out.set_item("notes", report.notes())?;
         out.set_item("mu0", give(py, effects.mu0))?;
         out.set_item("mu1", give(py, effects.mu1))?;
         out.set_item("tau", give(py, effects.tau))?;
-        out.set_item("e", give(py, predictions.e))?;
         if let Some(se) = effects.se {
             out.set_item("se", give(py, se))?;
         }
@@ -127,9 +132,12 @@ impl Model {
             out.set_item("lo", give(py, lo))?;
             out.set_item("hi", give(py, hi))?;
         }
-        if let Some(weights) = predictions.weights {
-            out.set_item("w_raw", give(py, weights.raw))?;
-            out.set_item("w", give(py, weights.smooth))?;
+        if let Some((e, weights)) = overlap {
+            out.set_item("e", give(py, e))?;
+            if let Some(weights) = weights {
+                out.set_item("w_raw", give(py, weights.raw))?;
+                out.set_item("w", give(py, weights.smooth))?;
+            }
         }
         Ok(out)
     }

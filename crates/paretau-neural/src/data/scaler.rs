@@ -1,6 +1,8 @@
 //! Centre and scale of every feature column, learned on training rows only.
 
 use paretau_core::{Error, Features, Result};
+use paretau_kernels::real::Real;
+use paretau_kernels::simd::{Vectorised, dispatch};
 use serde::{Deserialize, Serialize};
 
 use super::table::stays_sparse;
@@ -17,6 +19,25 @@ pub struct Scaler {
     pub scale: Vec<f64>,
     /// Whether far-out values are held back. Sparse columns are standardised inside a product, where they cannot be.
     pub clamps: bool,
+}
+
+struct Row<'a, T> {
+    row: &'a [f64],
+    mean: &'a [f64],
+    scale: &'a [f64],
+    far: f64,
+    out: &'a mut [T],
+}
+
+impl<T: Real> Vectorised for Row<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: pulp::Simd, const FMA: bool>(self, _: S) {
+        let columns = self.mean.iter().zip(self.scale);
+        for ((out, v), (mean, scale)) in self.out.iter_mut().zip(self.row).zip(columns) {
+            *out = T::from_f64(((v - mean) * scale).max(-self.far).min(self.far));
+        }
+    }
 }
 
 impl Scaler {
@@ -58,11 +79,10 @@ impl Scaler {
         if self.clamps { value.clamp(-FARTHEST, FARTHEST) } else { value }
     }
 
-    /// A standardised row.
-    pub fn apply_row<'a>(&'a self, row: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
+    /// Writes a standardised row.
+    pub fn apply_row<T: Real>(&self, row: &[f64], out: &mut [T]) {
         let far = if self.clamps { FARTHEST } else { f64::INFINITY };
-        let columns = self.mean.iter().zip(&self.scale);
-        row.iter().zip(columns).map(move |(v, (mean, scale))| ((v - mean) * scale).max(-far).min(far))
+        dispatch(Row { row, mean: &self.mean, scale: &self.scale, far, out });
     }
 
     /// Number of columns that do not vary.

@@ -189,7 +189,9 @@ impl<T: Real> Rows<T> {
         for i in rows {
             match x {
                 Features::Dense(m) => {
-                    self.dense.extend(scaler.apply_row(m.row(i)).map(T::from_f64));
+                    let start = self.dense.len();
+                    self.dense.resize(start + m.n_cols(), T::ZERO);
+                    scaler.apply_row(m.row(i), &mut self.dense[start..]);
                 }
                 Features::Sparse(m) => {
                     let start = self.dense.len();

@@ -136,7 +136,7 @@ class Estimator(BaseEstimator):
 
     def predict_propensity(self, X: Any) -> np.ndarray:
         """Probability of treatment of each row, shape (n,)."""
-        return self._predict(X)["e"]
+        return self._predict(X, propensity=True)["e"]
 
     def predict_weights(self, X: Any, *, treatment: Any) -> tuple[np.ndarray, np.ndarray]:
         """Balancing weights of rows of known treatment: raw, and with the tail that training fitted smoothed."""
@@ -147,7 +147,7 @@ class Estimator(BaseEstimator):
         arms = _checks.numbers("treatment", treatment, x.n_rows)
         if not np.isin(arms, (0.0, 1.0)).all():
             raise UsageError("treatment must be 0 (control) or 1 (treated) in every row")
-        predictions = self._predict(x, arms=arms)
+        predictions = self._predict(x, propensity=True, arms=arms)
         return predictions["w_raw"], predictions["w"]
 
     def score(
@@ -270,19 +270,26 @@ class Estimator(BaseEstimator):
         self._averages = about["averages"]
 
     def _weigh_training_rows(self, x: _tables.Input, arms: np.ndarray, column: str) -> None:
-        predictions = self._predict(x, arms=arms, column=column)
+        predictions = self._predict(x, propensity=True, arms=arms, column=column)
         self.raw_weights_, self.weights_ = predictions["w_raw"], predictions["w"]
 
     def _predict(
-        self, X: Any, *, level: float | None = None, arms: np.ndarray | None = None, column: str | None = None
+        self,
+        X: Any,
+        *,
+        propensity: bool = False,
+        level: float | None = None,
+        arms: np.ndarray | None = None,
+        column: str | None = None,
     ) -> dict[str, Any]:
+        """What the model says of rows. Propensities cost time, and most callers have no use for them."""
         self._check_fitted()
         x = self._named(_tables.read(X, self._wanted(X)))
         table = Table()
         x.add_to(table, x.names if x.names is not None else self._names)
         if arms is not None:
             table.numbers(column or json.loads(self.model_.about())["roles"]["treatment"], arms)
-        return self.model_.predict(table, level=level, n_jobs=threads(self.n_jobs))
+        return self.model_.predict(table, propensity=propensity, level=level, n_jobs=threads(self.n_jobs))
 
     def _wanted(self, X: Any) -> set[str] | None:
         """The columns of a frame to read: those of the fit. None when frame and fit do not both have names."""

@@ -79,7 +79,7 @@ def fit(
         again = _paretau.Table()
         part = _tables.read(data, wanted)
         part.add_to(again, part.names or [])
-        predictions = model.model_.predict(again, n_jobs=threads(model.n_jobs))
+        predictions = model.model_.predict(again, propensity=True, n_jobs=threads(model.n_jobs))
         model.raw_weights_, model.weights_ = predictions["w_raw"], predictions["w"]
     return model
 
