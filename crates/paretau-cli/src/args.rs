@@ -261,6 +261,12 @@ pub(crate) struct RunArgs {
     /// The plan's small form: fewer data sets and smaller nets, about a minute
     #[arg(long)]
     pub(crate) quick: bool,
+    /// A parameter for every method that has it, e.g. members=2; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// At most N realisations of each data set
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) realisations: Option<u32>,
 }
 
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use paretau::data::RoleSpec;
 use paretau::experiment::{Plan, RunOptions, Shard, run as run_plan};
 use paretau::tune::{TuneOptions, TuneSpec, tune as search};
-use paretau::{Seed, with_threads};
+use paretau::{Params, Seed, with_threads};
 use pyo3::prelude::*;
 use serde_json::json;
 
@@ -16,7 +16,7 @@ use crate::table::Table;
 
 /// Runs a plan and returns its counts as JSON; tables, figure and page are in the folder.
 #[pyfunction]
-#[pyo3(signature = (plan, folder, *, resume, shard, quick, data_folder, n_jobs, listener))]
+#[pyo3(signature = (plan, folder, *, resume, shard, quick, params, realisations, data_folder, n_jobs, listener))]
 #[allow(clippy::too_many_arguments)] // a private function, called in one place with keywords
 pub(crate) fn run(
     py: Python<'_>,
@@ -25,11 +25,17 @@ pub(crate) fn run(
     resume: bool,
     shard: Option<&str>,
     quick: bool,
+    params: &str,
+    realisations: Option<usize>,
     data_folder: PathBuf,
     n_jobs: Option<usize>,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let plan = Plan::open(plan).and_then(|plan| plan.resolved(&data_folder, quick)).map_err(to_py)?;
+    let params: Params = parse("params", params)?;
+    let plan = Plan::open(plan)
+        .and_then(|plan| plan.resolved(&data_folder, quick)?.with_params(&params))
+        .map_err(to_py)?
+        .first_realisations(realisations.unwrap_or(usize::MAX));
     let shard: Shard = shard.map_or(Ok(Shard::WHOLE), str::parse).map_err(to_py)?;
     let report = enter_watched(py, listener.as_ref(), |observer| {
         let options = RunOptions { folder: &folder, resume, shard, data_folder: &data_folder, observer, watch: None };

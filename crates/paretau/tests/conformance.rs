@@ -118,6 +118,22 @@ fn a_row_is_predicted_alike_alone_in_a_batch_and_in_any_order() {
 }
 
 #[test]
+fn outcomes_alone_are_those_told_with_propensities() {
+    each(|entry| {
+        let (design, _) = trial(200, 0.5, heterogeneous);
+        let model = fit_with(entry, &small(entry), &design, 2);
+        let (all, alone) = (effects(model.as_ref(), design.x()), model.outcomes(design.x()).unwrap());
+        let name = &entry.info().name;
+        for (what, a, b) in
+            [("mu0", &all.mu0, &alone.mu0), ("mu1", &all.mu1, &alone.mu1), ("tau", &all.tau, &alone.tau)]
+        {
+            assert_eq!(a, b, "{name}: {what}");
+        }
+        assert_eq!(all.se, alone.se, "{name}: standard errors");
+    });
+}
+
+#[test]
 fn swapping_the_arms_flips_the_sign() {
     let (design, _) = trial(600, 0.5, heterogeneous);
     let swapped =

@@ -1,18 +1,22 @@
 //! `paretau run`: an experiment plan, resumable at any moment.
 
 use anyhow::Result;
+use paretau::Params;
 use paretau::data::data_folder;
 use paretau::experiment::{Plan, RunOptions, Shard, run as run_plan};
 use serde_json::json;
 
 use crate::args::{Common, RunArgs};
 use crate::board::Board;
+use crate::commands::data::pairs;
 use crate::output;
 
 pub(crate) fn run(args: &RunArgs, common: &Common) -> Result<()> {
     let shard = args.shard.as_deref().map_or(Ok(Shard::WHOLE), str::parse)?;
     let data_folder = data_folder();
-    let plan = Plan::open(&args.plan)?.resolved(&data_folder, args.quick)?;
+    let params = pairs(&args.set)?.into_iter().fold(Params::none(), |all, (key, value)| all.with(key, value));
+    let plan = Plan::open(&args.plan)?.resolved(&data_folder, args.quick)?.with_params(&params)?;
+    let plan = plan.first_realisations(args.realisations.map_or(usize::MAX, |n| n as usize));
     let board = Board::new(&plan, common.quiet);
     let report = run_plan(
         &plan,

@@ -60,6 +60,8 @@ def run(
     resume: bool,
     shard: str | None,
     quick: bool,
+    params: str,
+    realisations: int | None,
     data_folder: str,
     n_jobs: int | None,
     listener: Callable[[str], None] | None,

@@ -21,6 +21,8 @@ def run(
     resume: bool = False,
     shard: str | None = None,
     quick: bool = False,
+    params: dict[str, Any] | None = None,
+    realisations: int | None = None,
     data: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     verbose: bool = False,
@@ -29,8 +31,9 @@ def run(
 
     Returns the numbers of cells, done now, kept from before and failed. The folder then holds the records, tables
     (`table.md`, `table.csv`), paired comparisons (`comparison.md`), the figure (`figure.svg`, `figure.png`) and a page with
-    all of it (`report.html`). `quick` runs the plan's small form. `data` is where the plan's files are (default: the
-    environment's PARETAU_DATA, else the current folder).
+    all of it (`report.html`). `quick` runs the plan's small form, `params` are set for every method that
+    has them (`{"members": 2}`), and `realisations` is how many of each data set to take at most. `data` is where the plan's
+    files are (default: the environment's PARETAU_DATA, else the current folder).
     """
     found = _paretau.run(
         os.fspath(plan),
@@ -38,6 +41,8 @@ def run(
         resume=resume,
         shard=shard,
         quick=quick,
+        params=json.dumps({name: plain(value) for name, value in (params or {}).items()}),
+        realisations=realisations,
         data_folder=os.fspath(data) if data is not None else os.environ.get("PARETAU_DATA", "."),
         n_jobs=threads(n_jobs),
         listener=Progress() if verbose else None,

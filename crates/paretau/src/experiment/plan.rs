@@ -254,18 +254,36 @@ impl Plan {
         let Quick { realisations, data, rows, params } = self.quick.clone();
         self.data.truncate(data.unwrap_or(usize::MAX));
         for data in &mut self.data {
-            data.realisations.truncate(realisations.unwrap_or(usize::MAX));
             if let (Some(rows), Some(_)) = (rows, &data.simulator) {
                 data.params = data.params.clone().with("n", rows);
             }
         }
+        self.first_realisations(realisations.unwrap_or(usize::MAX)).with_params(&params)
+    }
+
+    /// The plan with at most so many realisations of each data set.
+    #[must_use]
+    pub fn first_realisations(mut self, n: usize) -> Self {
+        self.data.iter_mut().for_each(|data| data.realisations.truncate(n));
+        self
+    }
+
+    /// The plan with parameters set for every method that has them; one that no method has is refused.
+    pub fn with_params(mut self, params: &Params) -> Result<Self> {
+        let mut known = Vec::new();
         for method in &mut self.methods {
-            let known = registry::find(&method.estimator)?.params();
-            for (name, value) in params.0.iter().filter(|(name, _)| known.iter().any(|spec| spec.name == *name)) {
+            let entry = registry::find(&method.estimator)?;
+            let names = entry.params().iter().map(|spec| spec.name).collect::<Vec<_>>();
+            for (name, value) in params.0.iter().filter(|(name, _)| names.contains(&name.as_str())) {
                 method.params = method.params.clone().with(name, value.clone());
             }
+            entry.resolved(&method.params)?;
+            known.extend(names);
         }
-        Ok(self)
+        match params.0.keys().find(|name| !known.contains(&name.as_str())) {
+            Some(stranger) if !self.methods.is_empty() => Err(Error::unknown_name("parameter", stranger, known)),
+            _ => Ok(self),
+        }
     }
 
     /// The metric that methods are compared by: the first of the plan's, else the first of all, that ranks by being low and
@@ -354,6 +372,18 @@ mod tests {
             let text = toml::to_string(&opened).unwrap();
             assert_eq!(Plan::parse(&text, Path::new("again")).unwrap(), opened);
         }
+    }
+
+    #[test]
+    fn parameters_reach_the_methods_that_have_them() {
+        let plan = || Plan::open("table1-news").unwrap();
+        let fewer = plan().with_params(&Params::none().with("members", 2)).unwrap();
+        let with = |plan: &Plan| plan.methods.iter().filter(|m| m.params.0.contains_key("members")).count();
+        assert_eq!((with(&plan()), with(&fewer)), (0, 9));
+        let message = plan().with_params(&Params::none().with("membrs", 2)).unwrap_err().to_string();
+        assert!(message.contains("did you mean `members`"), "{message}");
+        assert!(plan().with_params(&Params::none().with("members", 0)).is_err());
+        assert!(plan().first_realisations(3).data.iter().all(|data| data.realisations.len() == 3));
     }
 
     #[test]
