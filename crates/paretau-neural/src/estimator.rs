@@ -13,6 +13,7 @@ use crate::predictor::Wanted;
 use crate::recalibrate::{self, Shift};
 use crate::report::report;
 use crate::settings::Choice;
+use crate::shrink::{self, Shrink};
 use crate::splits::{Parts, windows};
 use crate::temper::weighted_share;
 use crate::train::Keeper;
@@ -101,20 +102,29 @@ impl NetEstimator {
             .map(|k| Mixture::new(nets.iter().map(|all| all[k].clone()).collect(), &shares))
             .collect();
         let (rows, mut said) = held_out(&members, design, &parts)?;
-        let mut shift = Shift::default();
-        if config.tempers()
-            && let Some((found, told)) = recalibrate::shift(design, &rows, &said)
-        {
-            shift = found;
-            shift.apply(&mut said);
-            for (arm, [mean, error]) in told.into_iter().enumerate() {
-                diagnostics.note(&format!("held_out_error_{arm}"), mean);
-                diagnostics.note(&format!("held_out_error_{arm}_se"), error);
-                diagnostics.note(&format!("shift_{arm}"), shift.arms[arm]);
+        let (mut shift, mut shrink) = (Shift::default(), Shrink::default());
+        if config.tempers() {
+            if let Some((found, told)) = recalibrate::shift(design, &rows, &said) {
+                shift = found;
+                shift.apply(&mut said);
+                for (arm, [mean, error]) in told.into_iter().enumerate() {
+                    diagnostics.note(&format!("held_out_error_{arm}"), mean);
+                    diagnostics.note(&format!("held_out_error_{arm}_se"), error);
+                    diagnostics.note(&format!("shift_{arm}"), shift.arms[arm]);
+                }
+            }
+            let mut all = predict(&members, design.x(), &rows, Wanted::Outcomes)?;
+            shift.apply(&mut all);
+            if let Some((found, [best, error])) = shrink::shrink(design, &rows, (&said, &all)) {
+                shrink = found;
+                shrink.apply(&mut said);
+                diagnostics.note("spread_best", best);
+                diagnostics.note("spread_best_se", error);
+                diagnostics.note("spread_kept", shrink.kept);
             }
         }
         let held_out = (rows.len() == design.n_rows()).then_some(said);
-        Ok(NetModel { members, shift, diagnostics, held_out })
+        Ok(NetModel { members, shift, shrink, diagnostics, held_out })
     }
 }
 

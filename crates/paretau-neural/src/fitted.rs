@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::predictor::{Answer, PredictWork, Predictor, Wanted};
 use crate::recalibrate::Shift;
+use crate::shrink::Shrink;
 
 /// Rows a task predicts.
 const BLOCK: usize = 512;
@@ -55,6 +56,7 @@ impl Mixture {
 pub struct NetModel {
     pub(crate) members: Vec<Mixture>,
     pub(crate) shift: Shift,
+    pub(crate) shrink: Shrink,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) held_out: Option<Effects>,
 }
@@ -65,13 +67,14 @@ struct Description {
     /// What each net of a member counts for.
     shares: Vec<f64>,
     shift: Shift,
+    shrink: Shrink,
     diagnostics: Diagnostics,
 }
 
 impl NetModel {
     /// Brings a model back.
     pub fn load(state: &State) -> Result<Self> {
-        let Description { members, shares, shift, diagnostics } = state.nested("about")?.parse()?;
+        let Description { members, shares, shift, shrink, diagnostics } = state.nested("about")?.parse()?;
         let net = |k: usize, c: usize| {
             Predictor::from_state(&state.nested(&format!("member{k}"))?.nested(&format!("net{c}"))?)
         };
@@ -86,10 +89,10 @@ impl NetModel {
         if members.iter().flat_map(|m| &m.nets).any(|(net, _)| net.info.spec.d != d) {
             return Err(Error::bad_model("the members do not agree on their number of features"));
         }
-        if shift.arms.iter().any(|s| !s.is_finite()) {
-            return Err(Error::bad_model("the shifts of the outcomes are not finite"));
+        if shift.arms.iter().any(|s| !s.is_finite()) || !shrink.is_sound() {
+            return Err(Error::bad_model("the corrections of the outcomes are not usable numbers"));
         }
-        Ok(Self { members, shift, diagnostics, held_out: None })
+        Ok(Self { members, shift, shrink, diagnostics, held_out: None })
     }
 
     fn all_rows(&self, x: &Features, wanted: Wanted) -> Result<Effects> {
@@ -97,6 +100,7 @@ impl NetModel {
         let rows: Vec<usize> = (0..x.n_rows()).collect();
         let mut all = predict(&self.members, x, &rows, wanted)?;
         self.shift.apply(&mut all);
+        self.shrink.apply(&mut all);
         Ok(all)
     }
 }
@@ -179,6 +183,7 @@ impl FittedModel for NetModel {
             members: self.members.len(),
             shares,
             shift: self.shift,
+            shrink: self.shrink,
             diagnostics: self.diagnostics.clone(),
         };
         state.nest("about", State::new(&about)?);

@@ -26,10 +26,12 @@ mod report;
 mod roles;
 mod second_stage;
 mod settings;
+mod shrink;
 mod specs;
 mod splits;
 mod temper;
 pub mod train;
+mod weigh;
 
 pub use base::{MlpBase, MlpConfig};
 pub use config::NetConfig;

@@ -9,7 +9,7 @@
 use paretau_core::{Design, Effects, OutcomeKind};
 
 use crate::loss::outcome::sigmoid;
-use crate::temper::{FEW, balancing, reliable};
+use crate::weigh::{HeldOut, logit};
 
 /// Shifts of the two arms' outcomes; for outcomes of 0 and 1, of their logits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -34,33 +34,19 @@ impl Shift {
     }
 }
 
-fn logit(p: f64) -> f64 {
-    let p = p.clamp(1e-12, 1.0 - 1e-12);
-    (p / (1.0 - p)).ln()
-}
-
 /// The shifts that held-out `rows` ask for, with the weighted mean errors and their standard errors; none without a propensity.
 pub(crate) fn shift(design: &Design, rows: &[usize], held_out: &Effects) -> Option<(Shift, [[f64; 2]; 2])> {
-    let t: Vec<u8> = rows.iter().map(|&i| design.t()[i]).collect();
-    let known = design.propensity().map(|all| rows.iter().map(|&i| all[i]).collect::<Vec<f64>>());
-    let e = known.as_ref().or(held_out.e.as_ref())?;
-    let treated = t.iter().filter(|&&t| t == 1).count() as f64 / t.len() as f64;
-    let w = balancing(e, &t, treated)?;
-    let relied = reliable(e, &t, treated);
+    let HeldOut { t, w, relied } = HeldOut::new(design, rows, held_out.e.as_deref())?;
     let logit = design.outcome() == OutcomeKind::Binary;
     let mut shift = Shift { logit, ..Shift::default() };
     let mut told = [[0.0; 2]; 2];
     for arm in 0..2_u8 {
         let own: Vec<usize> = (0..rows.len()).filter(|&k| t[k] == arm).collect();
-        if own.len() < FEW {
-            return None;
-        }
         let mu = if arm == 1 { &held_out.mu1 } else { &held_out.mu0 };
-        let weight = |k: usize| w[k] * design.weight().map_or(1.0, |s| s[rows[k]]);
-        let mass: f64 = own.iter().map(|&k| weight(k)).sum();
+        let mass: f64 = own.iter().map(|&k| w[k]).sum();
         let gap = |k: usize| design.y()[rows[k]] - mu[k];
-        let mean = own.iter().map(|&k| weight(k) / mass * gap(k)).sum::<f64>();
-        let variance = own.iter().map(|&k| (weight(k) / mass * (gap(k) - mean)).powi(2)).sum::<f64>();
+        let mean = own.iter().map(|&k| w[k] / mass * gap(k)).sum::<f64>();
+        let variance = own.iter().map(|&k| (w[k] / mass * (gap(k) - mean)).powi(2)).sum::<f64>();
         if !(mean.is_finite() && variance.is_finite()) {
             return None;
         }
@@ -70,7 +56,7 @@ pub(crate) fn shift(design: &Design, rows: &[usize], held_out: &Effects) -> Opti
             0.0
         };
         // One Newton step turns a difference of probabilities into one of logits.
-        let slope = if logit { own.iter().map(|&k| weight(k) / mass * mu[k] * (1.0 - mu[k])).sum() } else { 1.0 };
+        let slope = if logit { own.iter().map(|&k| w[k] / mass * mu[k] * (1.0 - mu[k])).sum() } else { 1.0 };
         shift.arms[usize::from(arm)] = if slope > 1e-6 { kept / slope } else { 0.0 };
         told[usize::from(arm)] = [mean, variance.sqrt()];
     }

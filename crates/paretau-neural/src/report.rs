@@ -2,7 +2,6 @@
 
 use paretau_core::{Design, Diagnostics, Result};
 use paretau_kernels::ess::ess;
-use paretau_kernels::psis::{Psis, TailRule, khat_threshold};
 
 use crate::config::{NetConfig, Network};
 use crate::estimator::Party;
@@ -11,6 +10,7 @@ use crate::predictor::Wanted;
 use crate::roles::roles;
 use crate::settings::Choice;
 use crate::splits::Parts;
+use crate::weigh::{is_reliable, khat, log_weight, logit};
 
 /// Rows that the diagnostics of the weights look at.
 const MANY: usize = 20_000;
@@ -117,25 +117,17 @@ fn weights(out: &mut Diagnostics, design: &Design, member: &Member, parts: &Part
     let treated = parts.train.iter().filter(|&&i| design.t()[i] == 1).count() as f64;
     let odds = treated / (parts.train.len() as f64 - treated);
     let mut extreme = 0;
-    let mut psis = Psis::default();
     for arm in 0..2_u8 {
         let picked: Vec<usize> = (0..rows.len()).filter(|&k| design.t()[rows[k]] == arm).collect();
-        let w: Vec<f64> = picked
-            .iter()
-            .map(|&k| {
-                let (own, ratio) = if arm == 1 { (e[k], odds) } else { (1.0 - e[k], 1.0 / odds) };
-                1.0 + ratio * (1.0 - own) / own.max(1e-12)
-            })
-            .collect();
+        let logs: Vec<f64> = picked.iter().map(|&k| log_weight(logit(e[k]), arm, odds)).collect();
+        let w: Vec<f64> = logs.iter().map(|l| l.exp()).collect();
         extreme += picked.iter().filter(|&&k| !(0.01..=0.99).contains(&e[k])).count();
         if let Ok(size) = ess(&w) {
             out.note(&format!("ess_share_{arm}"), size / w.len() as f64);
         }
-        let logs: Vec<f64> = w.iter().map(|v| v.ln()).collect();
-        let mut smooth = vec![0.0; w.len()];
-        if let Ok(khat) = psis.smooth_unnormalised(&logs, 1.0, TailRule::Loo, &mut smooth) {
+        if let Some(khat) = khat(&logs) {
             out.note(&format!("khat_{arm}"), khat);
-            if khat.is_finite() && khat > khat_threshold(w.len()) {
+            if !is_reliable(Some(khat), w.len()) {
                 out.warn(
                     "heavy-weights",
                     format!(

@@ -10,17 +10,12 @@
 
 use paretau_core::{Design, Result};
 use paretau_kernels::ess::ess;
-use paretau_kernels::psis::{Psis, TailRule, khat_threshold};
-use paretau_kernels::soft_pareto_options::SoftParetoOptions;
-use paretau_kernels::weights::{Pooling, Weigher, Weighting};
 
 use crate::fitted::{Mixture, predict};
 use crate::member::Member;
 use crate::predictor::Wanted;
 use crate::splits::Parts;
-
-/// Fewer held-out rows than this say nothing.
-pub(crate) const FEW: usize = 10;
+use crate::weigh::{FEW, balancing, reliable};
 
 /// The share of the weighted members and its standard error, from all held-out rows.
 pub(crate) fn weighted_share(
@@ -80,31 +75,4 @@ pub(crate) fn weighted_share(
 
 fn share_treated(design: &Design, part: &Parts) -> f64 {
     part.train.iter().filter(|&&i| design.t()[i] == 1).count() as f64 / part.train.len().max(1) as f64
-}
-
-/// Whether the tail of each arm's balancing weights is light enough for averages over them to mean anything.
-pub(crate) fn reliable(e: &[f64], t: &[u8], treated: f64) -> [bool; 2] {
-    let odds = treated / (1.0 - treated);
-    [0_u8, 1].map(|arm| {
-        let rows = e.iter().zip(t).filter(|(_, t)| **t == arm);
-        let logs: Vec<f64> = rows
-            .map(|(e, _)| {
-                let (own, ratio) = if arm == 1 { (*e, odds) } else { (1.0 - e, 1.0 / odds) };
-                (ratio * (1.0 - own) / own.max(1e-12)).ln_1p()
-            })
-            .collect();
-        let mut smooth = vec![0.0; logs.len()];
-        let khat = Psis::default().smooth_unnormalised(&logs, 1.0, TailRule::Loo, &mut smooth);
-        // Too few rows for a tail: nothing speaks against them.
-        khat.map_or(true, |khat| !khat.is_finite() || khat <= khat_threshold(logs.len()))
-    })
-}
-
-/// Pareto-smoothed balancing weights, divided by their arm's mean; nothing when they cannot be had.
-pub(crate) fn balancing(e: &[f64], t: &[u8], treated: f64) -> Option<Vec<f64>> {
-    let logits: Vec<f64> = e.iter().map(|e| (e.clamp(1e-12, 1.0 - 1e-12) / (1.0 - e).max(1e-12)).ln()).collect();
-    let mut w = vec![1.0; t.len()];
-    let scheme = Weighting::SoftParetoNorm(SoftParetoOptions::default());
-    let done = Weigher::new(scheme, Pooling::Pooled, 1.0).and_then(|mut g| g.forward(&logits, t, treated, &mut w));
-    done.ok().map(|_| w)
 }

@@ -21,7 +21,7 @@ pub struct Scaler {
     pub clamps: bool,
 }
 
-struct Row<'a, T> {
+struct Standardised<'a, T> {
     row: &'a [f64],
     mean: &'a [f64],
     scale: &'a [f64],
@@ -29,7 +29,7 @@ struct Row<'a, T> {
     out: &'a mut [T],
 }
 
-impl<T: Real> Vectorised for Row<'_, T> {
+impl<T: Real> Vectorised for Standardised<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run<S: pulp::Simd, const FMA: bool>(self, _: S) {
@@ -82,7 +82,7 @@ impl Scaler {
     /// Writes a standardised row.
     pub fn apply_row<T: Real>(&self, row: &[f64], out: &mut [T]) {
         let far = if self.clamps { FARTHEST } else { f64::INFINITY };
-        dispatch(Row { row, mean: &self.mean, scale: &self.scale, far, out });
+        dispatch(Standardised { row, mean: &self.mean, scale: &self.scale, far, out });
     }
 
     /// Number of columns that do not vary.

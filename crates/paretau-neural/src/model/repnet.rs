@@ -12,7 +12,6 @@ use paretau_core::Result;
 use paretau_kernels::error::KernelError;
 use paretau_kernels::fallback::{FallBack, TailFit};
 use paretau_kernels::parallel::Parallelism;
-use paretau_kernels::psis::{Psis, TailRule};
 use paretau_kernels::real::Real;
 use paretau_kernels::weights::{Weigher, WeightReport, Weighting};
 
@@ -26,6 +25,7 @@ use crate::loss::balance::Stripe;
 use crate::loss::independence::IndependenceWork;
 use crate::loss::targeted::{Fluctuation, targeted};
 use crate::loss::{Balance, BalanceWork, propensity};
+use crate::weigh::{khat, log_weight};
 
 /// Phase of the propensity net.
 pub const PROPENSITY: usize = 0;
@@ -327,11 +327,7 @@ impl<T: Real> RepNet<T> {
         let treated = self.t.iter().filter(|t| **t == 1).count() as f64;
         let odds = treated / (self.t.len() as f64 - treated);
         let rows = self.logits.iter().zip(&self.t);
-        let logs: Vec<f64> =
-            rows.map(|(l, t)| if *t == 1 { (odds * (-l).exp()).ln_1p() } else { (l.exp() / odds).ln_1p() }).collect();
-        let mut smooth = vec![0.0; logs.len()];
-        let khat = Psis::default().smooth_unnormalised(&logs, 1.0, TailRule::Loo, &mut smooth).ok()?;
-        khat.is_finite().then_some(khat)
+        khat(&rows.map(|(l, t)| log_weight(*l, *t, odds)).collect::<Vec<_>>())
     }
 
     fn gather(&mut self, report: Option<&WeightReport>) {
