@@ -116,12 +116,22 @@ mod tests {
     #[test]
     fn numbers_are_read_as_the_standard_parser_reads_them() {
         let mut rng = paretau_core::Seed(3).rng();
-        let mut texts: Vec<String> = ["", "-", "+", ".", "-.", "1.2.3", "1e5", "+5", "1_000", "5.", ".5", "-0.0", "1e", "e5"]
-            .into_iter()
-            .chain(["1e+", "0x10", "1e-400", "4.9e-324", "1.7976931348623157e308", "1.7976931348623159e308", "nan", "-NaN"])
-            .chain(["inf", "+Infinity", "infin", "-inf", "9007199254740993", "0.1e-5x", "00000000000000000000001"])
-            .map(str::to_owned)
-            .collect();
+        let mut texts: Vec<String> =
+            ["", "-", "+", ".", "-.", "1.2.3", "1e5", "+5", "1_000", "5.", ".5", "-0.0", "1e", "e5"]
+                .into_iter()
+                .chain([
+                    "1e+",
+                    "0x10",
+                    "1e-400",
+                    "4.9e-324",
+                    "1.7976931348623157e308",
+                    "1.7976931348623159e308",
+                    "nan",
+                    "-NaN",
+                ])
+                .chain(["inf", "+Infinity", "infin", "-inf", "9007199254740993", "0.1e-5x", "00000000000000000000001"])
+                .map(str::to_owned)
+                .collect();
         for _ in 0..50_000 {
             let digits = rng.below(1_000_000_000_000_000);
             let any = f64::from_bits((rng.below(1 << 32) as u64) << 32 | rng.below(1 << 32) as u64);

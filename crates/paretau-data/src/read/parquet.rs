@@ -134,9 +134,7 @@ impl ParquetStream {
         let Some(decoded) = self.decode()? else { return Ok(None) };
         let mut start = row;
         for shares in &decoded {
-            shielded(&self.path, || {
-                self.plan.add(growing, columns(shares), start)
-            })?;
+            shielded(&self.path, || self.plan.add(growing, columns(shares), start))?;
             start += rows(shares);
         }
         Ok(Some(start - row))

@@ -107,10 +107,7 @@ impl CsvSink {
 }
 
 /// The text that `write` makes.
-fn spell(
-    delimiter: u8,
-    write: impl FnOnce(&mut csv::Writer<Vec<u8>>) -> csv::Result<()>,
-) -> csv::Result<Vec<u8>> {
+fn spell(delimiter: u8, write: impl FnOnce(&mut csv::Writer<Vec<u8>>) -> csv::Result<()>) -> csv::Result<Vec<u8>> {
     let mut text = csv::WriterBuilder::new().delimiter(delimiter).buffer_capacity(1 << 16).from_writer(vec![]);
     write(&mut text)?;
     text.into_inner().map_err(|e| e.into_error().into())
