@@ -199,7 +199,7 @@ impl Sample {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use paretau_core::{Column, ColumnKind, Features, Matrix};
+    use paretau_core::{Column, ColumnKind, Dense, Features};
 
     use super::*;
 
@@ -218,7 +218,7 @@ mod tests {
         }
         let names = ["before", "age", "after__kg", "town=Ulm", "u"];
         let columns = names.map(|name| Column { name: name.into(), kind: ColumnKind::Numeric }).to_vec();
-        Design::new(Features::Dense(Matrix::new(n, 5, x).unwrap()), t, y).unwrap().named(columns).unwrap()
+        Design::new(Features::Dense(Dense::new(n, 5, x).unwrap()), t, y).unwrap().named(columns).unwrap()
     }
 
     fn told(design: &Design) -> Option<String> {
