@@ -467,14 +467,7 @@ mod tests {
 
     /// The whole table or the error, read in pieces of that many bytes.
     fn whole(text: &[u8], options: &ReadOptions, piece: usize) -> Result<Table, String> {
-        let mut heard = 0;
-        let mut watch = |_| {
-            heard += 1;
-            Ok(())
-        };
-        let table = read_in_pieces(&input(text), Format::Csv, options, piece, &mut watch).map_err(|e| e.to_string())?;
-        // A missing number is not equal to itself; its spelling is.
-        Ok(table)
+        read_in_pieces(&input(text), Format::Csv, options, piece, &mut |_| Ok(())).map_err(|e| e.to_string())
     }
 
     /// The rows that come in batches of up to `rows` rows, and the error after them if there is one.
