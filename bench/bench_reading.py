@@ -92,9 +92,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--head", type=int, default=20_000, help="rows to which the model is fitted")
     parser.add_argument("--folder", type=Path, help="where the files are kept, instead of a folder that is removed")
+    parser.add_argument("--built", action="store_true", help="take the programs as they are, without building them")
     args = parser.parse_args()
     build = ["cargo", "build", "--release", "--quiet", "-p", "paretau-cli", "-p", "paretau-data", "--bin", "paretau"]
-    subprocess.run([*build, "--example", "read_table"], cwd=ROOT, check=True)
+    if not args.built:
+        subprocess.run([*build, "--example", "read_table"], cwd=ROOT, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
     command, reader = str(target / "paretau"), str(target / "examples" / "read_table")
     with tempfile.TemporaryDirectory() as temporary:

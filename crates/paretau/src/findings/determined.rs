@@ -40,11 +40,11 @@ pub(crate) fn determined<'a>(design: &Design, table: impl Iterator<Item = &'a st
     Some(Warning {
         code: CODE.to_owned(),
         message: format!(
-            "{them} the outcome ({:.2} % of its variance, on rows that were not used to find this): {were} measured \
+            "{them} the outcome (at least {:.2} % of its variance, on rows that were not used to find this): {were} measured \
              after the treatment, or is the outcome computed from {from}? Then the effect hides in {from}; leave {from} \
              out with --ignore {}",
             // Rounded down: it is almost all, not all.
-            (explained * 1e4).floor() / 1e2,
+            ((explained * 1e4).floor() / 1e2).min(99.99),
             names.join(",")
         ),
     })
