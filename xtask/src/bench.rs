@@ -21,12 +21,16 @@ pub(crate) fn run(names: &[&str]) -> Result<()> {
     for name in known.iter().filter(|k| names.is_empty() || names.contains(&k.as_str())) {
         println!("== {name}");
         // Each benchmark names its own peers, so that one need not install the peers of all.
-        let venv = Venv::with_requirements(".venv-bench", Path::new(&format!("bench/requirements-{name}.txt")))?;
+        let requirements = format!("bench/requirements-{name}.txt");
+        let venv = Venv::with_requirements(".venv-bench", Path::new(&requirements))?;
         let late = format!("bench/requirements-{name}-late.txt");
         if shell::root().join(&late).exists() {
             venv.add_without_isolation(Path::new(&late))?;
         }
-        venv.install_extension(true)?;
+        // Some time the command line alone, and need not wait for the extension.
+        if std::fs::read_to_string(shell::root().join(&requirements))?.lines().any(|line| line.starts_with("maturin")) {
+            venv.install_extension(true)?;
+        }
         shell::run(&mut venv.command(&[&format!("bench/bench_{name}.py")]))?;
     }
     Ok(())

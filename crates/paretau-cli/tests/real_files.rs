@@ -72,6 +72,23 @@ fn nhefs_quitting_adds_more_than_three_kilograms() {
     assert!(ok(at, &["diagnose", "model.paretau"]).contains("propensities from"));
 }
 
+/// The outcome is wt82 − wt71: with both among the features nothing is left for the treatment to do, and that must be told.
+#[test]
+fn nhefs_with_the_later_weight_is_seen_through() {
+    let Some(path) = data("real/nhefs.csv") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let fit = |ignore: &str| {
+        let columns = ["--treatment", "qsmk", "--outcome", "wt82_71", "--id", "seqn", "--ignore", ignore];
+        let out = ["-e", "lr-2", "--out", "model.paretau", "--quiet"];
+        json(folder.path(), &[&["fit", path.to_str().unwrap()], &columns[..], &out[..]].concat())["diagnostics"]
+            .to_string()
+    };
+    let told = fit("death,yrdth,modth,dadth");
+    assert!(told.contains("outcome-determined"), "{told}");
+    assert!(told.contains("--ignore wt82,wt71") || told.contains("--ignore wt71,wt82"), "{told}");
+    assert!(!fit("*82*,death,yrdth,modth,dadth,sbp,dbp").contains("outcome-determined"));
+}
+
 /// A trial with three arms as text: the e-mail raised visits by 4.5 points, as the difference of means has it.
 #[test]
 fn hillstrom_is_a_trial_with_text_arms() {

@@ -231,6 +231,8 @@ def test_prints(name, pages, look, chromium):
     assert page.js("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.js(CONTRAST) == []
     assert page.js("document.documentElement.scrollWidth") <= 794
+    # Paper cannot be unfolded.
+    assert page.js("[...document.querySelectorAll('details table')].every(table => table.checkVisibility())")
     assert len(chromium.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]) > 10_000
 
 

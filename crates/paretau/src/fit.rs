@@ -72,6 +72,11 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
     let (mut overlap_report, weights) = overlap_report(&e, design.t(), &OverlapOptions::default())?;
     let held_out = fitted.held_out_effects().is_some();
     let findings = findings::find(&assigned, &design, &effects, held_out, &e, &weights)?;
+    let named = assigned.features.columns().iter().map(|column| column.name.as_str());
+    // It explains most of what else may look odd, so that it comes first.
+    if let Some(warning) = findings::determined(&design, named, options.seed) {
+        diagnostics.warnings.insert(0, warning);
+    }
     diagnostics.warnings.extend(findings::cross_check(findings.effects.mean, &averages.ate));
     // The model file names the rows most at risk, not a million of them.
     overlap_report.rows_at_risk.truncate(MOST_ROWS_AT_RISK);

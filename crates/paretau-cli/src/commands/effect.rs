@@ -3,6 +3,7 @@
 use anyhow::Result;
 use paretau::data::{BatchReader, Field, Kind, ReadOptions, Table, TableColumn, TableWriter, TransformReport};
 use paretau::{Model, Predictions};
+use rayon::prelude::*;
 use serde_json::json;
 
 use crate::args::{Common, EffectArgs};
@@ -31,27 +32,30 @@ pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
     let id = args.id.clone().or_else(|| model.about().roles.id.clone());
     let batch_rows = (BATCH_CELLS / model.encoder().columns().len().max(1)).clamp(256, BatchReader::BATCH_ROWS);
     let mut reader = BatchReader::open(&args.data, &needed(&model, args, id.as_deref()), batch_rows)?;
-    let mut writer: Option<Out> = None;
-    let mut report = None;
-    let (mut n_rows, mut total) = (0, 0.0);
-    while let Some(batch) = reader.next() {
+    let mut made = Made::default();
+    let mut batches = reader.next_batches().transpose()?;
+    while let Some(current) = batches {
         progress.check_interrupt()?;
-        let batch = batch?;
-        batch.notes.iter().for_each(|note| progress.say(note));
-        let predictions = model.predict(&batch)?;
-        n_rows += batch.n_rows();
-        total += predictions.effects.tau.iter().sum::<f64>();
-        let rows = rows(&model, &batch, &predictions, id.as_deref(), level)?;
-        match &mut writer {
-            Some(writer) => writer.write(&rows)?,
-            None => writer.insert(Out::create(args, common, &rows.fields())?).write(&rows)?,
-        }
-        match &mut report {
-            None => report = Some(predictions.report),
-            Some(report) => report.add(&predictions.report),
-        }
+        // The next batches are read while these are predicted and written.
+        let (next, written) = rayon::join(
+            || reader.next_batches().transpose(),
+            || -> Result<()> {
+                let rows: Vec<Result<(Table, Predictions)>> = current
+                    .par_iter()
+                    .map(|batch| {
+                        let predictions = model.predict(batch)?;
+                        Ok((rows(&model, batch, &predictions, id.as_deref(), level)?, predictions))
+                    })
+                    .collect();
+                current.iter().flat_map(|batch| &batch.notes).for_each(|note| progress.say(note));
+                made.add(rows, |fields| Out::create(args, common, fields))
+            },
+        );
+        written?;
+        batches = next?;
         progress.reading("effects", reader.position());
     }
+    let Made { writer, mut report, n_rows, total } = made;
     progress.check_interrupt()?;
     let mean = total / n_rows as f64;
     if let Some(writer) = writer {
@@ -76,6 +80,52 @@ pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
     output::text(&format!("{n_rows} rows, mean effect {}, in {}", output::number(mean), args.out.display()))
 }
 
+/// What has been made of the batches so far.
+#[derive(Default)]
+struct Made {
+    writer: Option<Out>,
+    report: Option<TransformReport>,
+    n_rows: usize,
+    /// Sum of the effects.
+    total: f64,
+}
+
+impl Made {
+    /// Adds batches in their order, those before an error included.
+    fn add(
+        &mut self,
+        batches: Vec<Result<(Table, Predictions)>>,
+        create: impl FnOnce(&[Field]) -> Result<Out>,
+    ) -> Result<()> {
+        let (mut tables, mut failed) = (Vec::with_capacity(batches.len()), None);
+        for batch in batches {
+            match batch {
+                Ok((rows, predictions)) => {
+                    self.n_rows += rows.n_rows();
+                    self.total += predictions.effects.tau.iter().sum::<f64>();
+                    match &mut self.report {
+                        None => self.report = Some(predictions.report),
+                        Some(report) => report.add(&predictions.report),
+                    }
+                    tables.push(rows);
+                }
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
+        }
+        if let Some(first) = tables.first() {
+            let writer = match &mut self.writer {
+                Some(writer) => writer,
+                None => self.writer.insert(create(&first.fields())?),
+            };
+            writer.write(&tables)?;
+        }
+        failed.map_or(Ok(()), Err)
+    }
+}
+
 /// Where the effects go: a file, CSV on stdout, or with `--json` a JSON document on stdout.
 enum Out {
     Table(TableWriter),
@@ -90,10 +140,10 @@ impl Out {
         Ok(Self::Table(TableWriter::create(&args.out, fields)?))
     }
 
-    fn write(&mut self, rows: &Table) -> Result<()> {
+    fn write(&mut self, batches: &[Table]) -> Result<()> {
         match self {
-            Self::Table(writer) => Ok(writer.write_batch(rows)?),
-            Self::Json(out) => out.batch(rows),
+            Self::Table(writer) => Ok(writer.write_batches(batches)?),
+            Self::Json(out) => batches.iter().try_for_each(|rows| out.batch(rows)),
         }
     }
 

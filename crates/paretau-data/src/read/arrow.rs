@@ -9,7 +9,7 @@ use arrow_array::types::{
     Int16Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Schema, TimeUnit};
 use paretau_core::Result;
 
@@ -72,9 +72,14 @@ impl Plan {
             .collect()
     }
 
-    /// Adds a projected batch whose first row is data row `row` (0-based) of the file.
-    pub(crate) fn add(&self, growing: &mut [Growing], batch: &RecordBatch, row: usize) -> Result<()> {
-        for (((_, name, kind), column), array) in self.columns.iter().zip(growing).zip(batch.columns()) {
+    /// Adds projected columns whose first row is data row `row` (0-based) of the file.
+    pub(crate) fn add<'a>(
+        &self,
+        growing: &mut [Growing],
+        arrays: impl IntoIterator<Item = &'a ArrayRef>,
+        row: usize,
+    ) -> Result<()> {
+        for (((_, name, kind), column), array) in self.columns.iter().zip(growing).zip(arrays) {
             column
                 .add(array, *kind)
                 .map_err(|(i, message)| file_error(&self.path, Some(name), Some((row + i + 1) as u64), message))?;
@@ -82,10 +87,15 @@ impl Plan {
         Ok(())
     }
 
-    /// A projected batch as a table that starts at data row `rows_before` (0-based).
-    pub(crate) fn table(&self, batch: &RecordBatch, rows_before: usize) -> Result<Table> {
-        let mut growing = self.start(batch.num_rows());
-        self.add(&mut growing, batch, rows_before)?;
+    /// Projected columns as a table that starts at data row `rows_before` (0-based).
+    pub(crate) fn table<'a>(
+        &self,
+        arrays: impl IntoIterator<Item = &'a ArrayRef>,
+        n_rows: usize,
+        rows_before: usize,
+    ) -> Result<Table> {
+        let mut growing = self.start(n_rows);
+        self.add(&mut growing, arrays, rows_before)?;
         self.finish(growing, rows_before)
     }
 

@@ -1,19 +1,19 @@
 //! Reading a file batch by batch, in input order and in constant memory.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use paretau_core::Result;
 
 use super::ReadOptions;
-use super::builder::{Builder, Finished};
-use super::csv::CsvStream;
+use super::csv::{CsvStream, PIECE};
 use super::ipc::IpcStream;
 use super::parquet::ParquetStream;
 use super::position::Position;
 use super::source::{Format, Input};
-use crate::table::{Kind, Table, file_error};
+use crate::table::{Table, file_error};
 
-/// An iterator of tables of up to `batch_rows` rows each.
+/// An iterator of tables of up to `batch_rows` rows each. Where they end depends on the file alone, never on threads.
 ///
 /// Kinds must not depend on where a batch ends, so that the columns of delimited text that
 /// [`ReadOptions::fields`] does not declare are read as text.
@@ -22,11 +22,13 @@ pub struct BatchReader {
     source: Batches,
     batch_rows: usize,
     rows: usize,
+    /// Batches that were read together with one that was asked for.
+    waiting: VecDeque<Table>,
     failed: bool,
 }
 
 enum Batches {
-    Csv { stream: Box<CsvStream>, builders: Vec<Builder> },
+    Csv(Box<CsvStream>),
     Parquet(Box<ParquetStream>),
     Ipc(Box<IpcStream>),
     Whole(Box<Table>),
@@ -42,23 +44,21 @@ impl BatchReader {
         let format = options.format.map_or_else(|| Format::from_path(path), Ok)?;
         let source = match format {
             Format::Csv | Format::Tsv => {
-                let stream = CsvStream::open(&Input::new(path, true)?, format, options)?;
-                let builders = stream.builders(|declared| Some(declared.unwrap_or(Kind::Text)));
-                Batches::Csv { stream: Box::new(stream), builders }
+                Batches::Csv(Box::new(CsvStream::open(&Input::new(path, true)?, format, options, PIECE)?))
             }
             Format::Parquet => Batches::Parquet(Box::new(ParquetStream::open(path, options, batch_rows)?)),
             Format::Arrow => Batches::Ipc(Box::new(IpcStream::open(path, options)?)),
             // These hold one matrix that is decoded as a whole anyway.
             Format::Npz | Format::Svm | Format::News => Batches::Whole(Box::new(super::read(path, options)?)),
         };
-        Ok(Self { path: path.to_owned(), source, batch_rows, rows: 0, failed: false })
+        Ok(Self { path: path.to_owned(), source, batch_rows, rows: 0, waiting: VecDeque::new(), failed: false })
     }
 
     /// How far it is.
     pub fn position(&self) -> Position {
         let rows = |total: usize| Position::Rows { done: self.rows as u64, total: Some(total as u64) };
         match &self.source {
-            Batches::Csv { stream, .. } => stream.position(),
+            Batches::Csv(stream) => stream.position(),
             Batches::Parquet(stream) => rows(stream.rows_told),
             Batches::Ipc(stream) => stream.position(self.rows),
             Batches::Whole(table) => rows(table.n_rows()),
@@ -69,48 +69,46 @@ impl BatchReader {
     /// cell can be made of them.
     pub fn left_out(&self) -> Vec<String> {
         match &self.source {
-            Batches::Csv { stream, .. } => stream.left_out(),
+            Batches::Csv(stream) => stream.left_out(),
             Batches::Parquet(stream) => stream.plan.left_out(),
             Batches::Ipc(stream) => stream.plan.left_out(),
             Batches::Whole(_) => vec![],
         }
     }
 
-    fn next_table(&mut self) -> Result<Option<Table>> {
+    /// The next batches, as many as come out of the file at once; `None` at the end and after an error. Whoever works
+    /// on some batches while the next ones are read calls this on one thread and works on another.
+    pub fn next_batches(&mut self) -> Option<Result<Vec<Table>>> {
+        if self.failed {
+            return None;
+        }
+        if !self.waiting.is_empty() {
+            return Some(Ok(self.waiting.drain(..).collect()));
+        }
+        let next = match self.read_batches() {
+            Ok(None) if self.rows == 0 => Err(file_error(&self.path, None, None, "has no rows of data")),
+            other => other,
+        };
+        self.failed = next.is_err();
+        next.transpose()
+    }
+
+    fn read_batches(&mut self) -> Result<Option<Vec<Table>>> {
         let start = self.rows;
-        match &mut self.source {
-            Batches::Csv { stream, builders } => {
-                let n = stream.fill(builders, self.batch_rows)?;
-                if n == 0 {
-                    return Ok(None);
-                }
-                self.rows += n;
-                let columns = (builders.iter_mut().zip(stream.names()))
-                    .filter_map(|(builder, name)| match builder.finish(&name) {
-                        Finished::Column(column) => Some(column),
-                        Finished::ReadAgain | Finished::Infinite { .. } => None,
-                    })
-                    .collect();
-                let mut table = Table::new(columns)?;
-                stream.describe(&mut table, start);
-                Ok(Some(table))
-            }
-            Batches::Parquet(stream) => {
-                let Some(batch) = stream.next_batch()? else { return Ok(None) };
-                self.rows += batch.num_rows();
-                stream.plan.table(&batch, start).map(Some)
-            }
-            Batches::Ipc(stream) => {
-                let Some(batch) = stream.next_rows(self.batch_rows)? else { return Ok(None) };
-                self.rows += batch.num_rows();
-                stream.plan.table(&batch, start).map(Some)
-            }
+        let tables = match &mut self.source {
+            Batches::Csv(stream) => stream.tables(self.batch_rows)?,
+            Batches::Parquet(stream) => stream.tables(start)?,
+            Batches::Ipc(stream) => match stream.next_rows(self.batch_rows)? {
+                Some(batch) => Some(vec![stream.plan.table(batch.columns(), batch.num_rows(), start)?]),
+                None => None,
+            },
             Batches::Whole(table) => {
                 let end = (start + self.batch_rows).min(table.n_rows());
-                self.rows = end;
-                Ok((start < end).then(|| table.select(&(start..end).collect::<Vec<_>>())))
+                (start < end).then(|| vec![table.select(&(start..end).collect::<Vec<_>>())])
             }
-        }
+        };
+        self.rows += tables.iter().flatten().map(Table::n_rows).sum::<usize>();
+        Ok(tables)
     }
 }
 
@@ -118,14 +116,13 @@ impl Iterator for BatchReader {
     type Item = Result<Table>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.failed {
-            return None;
+        // A round of batches may be empty, but not at the end.
+        while self.waiting.is_empty() {
+            match self.next_batches()? {
+                Ok(batches) => self.waiting = batches.into(),
+                Err(error) => return Some(Err(error)),
+            }
         }
-        let next = match self.next_table() {
-            Ok(None) if self.rows == 0 => Err(file_error(&self.path, None, None, "has no rows of data")),
-            other => other,
-        };
-        self.failed = next.is_err();
-        next.transpose()
+        self.waiting.pop_front().map(Ok)
     }
 }

@@ -116,6 +116,75 @@ impl Builder {
         Ok(())
     }
 
+    /// Whether a cell that is a number is one here, so that nothing else need be known of it.
+    #[inline]
+    pub(crate) fn takes_numbers(&self) -> bool {
+        match self.declared {
+            None => !matches!(self.state, State::Text { .. }),
+            Some(kind) => kind == Kind::Number,
+        }
+    }
+
+    /// Adds a cell that is a finite number to a column that takes numbers.
+    #[inline]
+    pub(crate) fn push_found(&mut self, value: f64) {
+        self.push_number(value, Guess::Number);
+    }
+
+    /// Whether the cells are texts, numbers among them included.
+    pub(crate) fn is_text(&self) -> bool {
+        self.declared == Some(Kind::Text) || matches!(self.state, State::Text { .. })
+    }
+
+    /// Whether numbers or dates were found: texts that follow must not be mixed with them.
+    pub(crate) fn has_numbers(&self) -> bool {
+        matches!(self.state, State::Numbers { .. } | State::Conflict(_))
+    }
+
+    /// Adds the cells of a column that was grown from the rows that follow. The result is what one column grown from all
+    /// rows would be, except that numbers after text make a conflict, which reading them again as text resolves.
+    /// `lines` is the number of lines before the other column's first.
+    pub(crate) fn append(&mut self, other: Self, lines: u64) {
+        let (before, after) = (self.len(), other.len());
+        if let Some((row, line, cell)) = other.infinite {
+            self.infinite.get_or_insert((before + row, line + lines, cell));
+        }
+        self.state = match (std::mem::replace(&mut self.state, State::Empty(0)), other.state) {
+            (State::Empty(n), State::Empty(m)) => State::Empty(n + m),
+            (State::Empty(0), later) => later,
+            (State::Empty(n), State::Numbers { kind, values }) => {
+                let mut all = vec![f64::NAN; n];
+                all.extend(values);
+                State::Numbers { kind, values: all }
+            }
+            (State::Empty(n), State::Text { interner, codes }) => {
+                let mut all = vec![Text::MISSING; n];
+                all.extend(codes);
+                State::Text { interner, codes: all }
+            }
+            (State::Numbers { kind, mut values }, State::Empty(m)) => {
+                values.resize(before + m, f64::NAN);
+                State::Numbers { kind, values }
+            }
+            (State::Numbers { kind, mut values }, State::Numbers { kind: same, values: more }) if kind == same => {
+                values.extend_from_slice(&more);
+                State::Numbers { kind, values }
+            }
+            (State::Text { interner, mut codes }, State::Empty(m)) => {
+                codes.resize(before + m, Text::MISSING);
+                State::Text { interner, codes }
+            }
+            (State::Text { mut interner, mut codes }, State::Text { interner: other, codes: more }) => {
+                // Levels are numbered by first appearance, in the part as in the whole.
+                let new: Vec<u32> = other.into_levels().iter().map(|level| interner.code(level)).collect();
+                let renamed = more.iter().map(|&code| new.get(code as usize).copied().unwrap_or(Text::MISSING));
+                codes.extend(renamed);
+                State::Text { interner, codes }
+            }
+            _ => State::Conflict(before + after),
+        };
+    }
+
     /// Adds a number that is not text, NaN for a missing one, to a column declared as numbers or dates.
     pub(crate) fn push_value(&mut self, value: f64) {
         if value.is_nan() {
@@ -153,6 +222,7 @@ impl Builder {
         }
     }
 
+    #[inline]
     fn push_number(&mut self, value: f64, guess: Guess) {
         match &mut self.state {
             State::Numbers { kind, values } if *kind == guess => values.push(value),

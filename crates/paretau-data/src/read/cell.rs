@@ -41,7 +41,10 @@ pub(crate) fn classify(cell: &[u8]) -> Cell {
 
 /// Whether a trimmed cell stands for nothing.
 pub(crate) fn is_missing(cell: &[u8]) -> bool {
-    cell.is_empty() || cell == b"." || is_missing_word(cell)
+    // A signed `nan` is missing among numbers, so that it must be missing among texts: what a cell says cannot depend on
+    // the cells that stood before it.
+    let unsigned = cell.strip_prefix(b"-").or_else(|| cell.strip_prefix(b"+")).unwrap_or_default();
+    cell.is_empty() || cell == b"." || is_missing_word(cell) || unsigned.eq_ignore_ascii_case(b"nan")
 }
 
 fn is_missing_word(cell: &[u8]) -> bool {
@@ -57,35 +60,20 @@ pub(crate) fn trim(cell: &[u8]) -> &[u8] {
     }
 }
 
-fn number(cell: &[u8]) -> Option<f64> {
-    short_decimal(cell).or_else(|| std::str::from_utf8(cell).ok()?.parse().ok())
+/// The finite number that a text starts with, and its length. The digits are read as `str::parse` reads them, to the
+/// last bit, but without a look for the cell's end or for UTF-8 beforehand.
+#[inline]
+pub(crate) fn number_at(text: &[u8]) -> Option<(f64, usize)> {
+    match text {
+        [b'0'..=b'9', ..] | [b'-', b'0'..=b'9', ..] => {
+            fast_float2::parse_partial(text).ok().filter(|(value, _): &(f64, usize)| value.is_finite())
+        }
+        _ => None,
+    }
 }
 
-/// Plain decimals of up to 15 digits, the commonest cells of all. Both the digits and the power of ten are exact
-/// floats then, so that one division rounds rightly (Clinger 1990); everything else is left to the full parser.
-fn short_decimal(cell: &[u8]) -> Option<f64> {
-    const POWERS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
-    let (negative, digits) = match cell {
-        [b'-', rest @ ..] => (true, rest),
-        _ => (false, cell),
-    };
-    if digits.len() > 16 || !digits.first()?.is_ascii_digit() {
-        return None;
-    }
-    let (mut whole, mut n_digits, mut point) = (0_u64, 0_usize, None);
-    for &byte in digits {
-        match byte {
-            b'0'..=b'9' => {
-                whole = whole * 10 + u64::from(byte - b'0');
-                n_digits += 1;
-            }
-            b'.' if point.is_none() => point = Some(n_digits),
-            _ => return None,
-        }
-    }
-    let decimals = point.map_or(0, |at| n_digits - at);
-    let value = whole as f64 / POWERS.get(decimals)?;
-    (n_digits <= 15).then_some(if negative { -value } else { value })
+fn number(cell: &[u8]) -> Option<f64> {
+    fast_float2::parse(cell).ok()
 }
 
 #[cfg(test)]
@@ -126,25 +114,47 @@ mod tests {
     }
 
     #[test]
-    fn short_decimals_agree_with_the_full_parser() {
+    fn numbers_are_read_as_the_standard_parser_reads_them() {
         let mut rng = paretau_core::Seed(3).rng();
-        for _ in 0..20_000 {
+        let mut texts: Vec<String> =
+            ["", "-", "+", ".", "-.", "1.2.3", "1e5", "+5", "1_000", "5.", ".5", "-0.0", "1e", "e5"]
+                .into_iter()
+                .chain([
+                    "1e+",
+                    "0x10",
+                    "1e-400",
+                    "4.9e-324",
+                    "1.7976931348623157e308",
+                    "1.7976931348623159e308",
+                    "nan",
+                    "-NaN",
+                ])
+                .chain(["inf", "+Infinity", "infin", "-inf", "9007199254740993", "0.1e-5x", "00000000000000000000001"])
+                .map(str::to_owned)
+                .collect();
+        for _ in 0..50_000 {
             let digits = rng.below(1_000_000_000_000_000);
-            let text = match rng.below(4) {
+            let any = f64::from_bits((rng.below(1 << 32) as u64) << 32 | rng.below(1 << 32) as u64);
+            texts.push(match rng.below(8) {
                 0 => format!("{digits}"),
                 1 => format!("-{}.{}", digits % 1000, digits % 100_000),
                 2 => format!("{:.3}", digits as f64 / 1e9),
-                _ => format!("0.{digits}"),
-            };
-            let want: f64 = text.parse().unwrap_or(f64::NAN);
-            if let Some(value) = short_decimal(text.as_bytes()) {
-                assert_eq!(value.to_bits(), want.to_bits(), "{text}");
+                3 => format!("0.{digits}"),
+                4 => format!("{any:e}"),
+                5 => format!("{}", digits as f64 / 977e12 - 0.3),
+                6 => format!("{digits}{digits}.{digits}e-{}", digits % 40),
+                _ => format!("{digits}e{}", digits % 330),
+            });
+        }
+        for text in texts {
+            let want: Option<f64> = text.parse().ok();
+            assert_eq!(number(text.as_bytes()).map(f64::to_bits), want.map(f64::to_bits), "{text}");
+            if let Some((value, length)) = number_at(format!("{text},7").as_bytes()).filter(|(_, n)| *n == text.len()) {
+                assert_eq!(Some(value.to_bits()), want.map(f64::to_bits), "{text} ({length})");
             }
         }
-        for text in ["", "-", ".", "1.2.3", "1e5", "+5", "1_000", "12345678901234567"] {
-            assert_eq!(short_decimal(text.as_bytes()), None, "{text}");
-        }
-        assert_eq!(short_decimal(b"-0.0").map(f64::to_bits), Some((-0.0_f64).to_bits()));
-        assert_eq!(short_decimal(b"5."), Some(5.0));
+        assert_eq!(number_at(b"1.25;3"), Some((1.25, 4)));
+        assert_eq!(number_at(b"1e999,3"), None);
+        assert_eq!(number_at(b" 5"), None);
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn read(path: &Path, options: &ReadOptions, watch: &mut Watch<'_>) ->
     let mut growing = stream.plan.start(0);
     let mut rows = 0;
     while let Some(batch) = stream.next_batch()? {
-        stream.plan.add(&mut growing, &batch, rows)?;
+        stream.plan.add(&mut growing, batch.columns(), rows)?;
         rows += batch.num_rows();
         watch(stream.position(rows))?;
     }

@@ -50,18 +50,23 @@ impl TableWriter {
 
     /// Appends a batch, whose columns must be the writer's. A sparse block is not written.
     pub fn write_batch(&mut self, batch: &Table) -> Result<()> {
-        if batch.fields() != self.fields {
+        self.write_batches(std::slice::from_ref(batch))
+    }
+
+    /// Appends batches in their order; text is spelled out by several threads at once.
+    pub fn write_batches(&mut self, batches: &[Table]) -> Result<()> {
+        if let Some(other) = batches.iter().find(|batch| batch.fields() != self.fields) {
             return Err(Error::SchemaMismatch {
                 message: format!(
                     "a batch to write has columns {:?}, the file has {:?}",
-                    batch.fields().iter().map(|f| f.name.as_str()).collect::<Vec<_>>(),
+                    other.fields().iter().map(|f| f.name.as_str()).collect::<Vec<_>>(),
                     self.fields.iter().map(|f| f.name.as_str()).collect::<Vec<_>>()
                 ),
             });
         }
         match &mut self.sink {
-            Sink::Csv(sink) => sink.write(batch),
-            Sink::Arrow(sink) => sink.write(batch),
+            Sink::Csv(sink) => sink.write(batches),
+            Sink::Arrow(sink) => batches.iter().try_for_each(|batch| sink.write(batch)),
         }
     }
 

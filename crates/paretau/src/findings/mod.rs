@@ -3,6 +3,7 @@
 //! Nothing here grows with the rows, and nothing is about a single one.
 
 mod cross_check;
+mod determined;
 mod grouped;
 mod subgroups;
 mod tree;
@@ -16,6 +17,7 @@ use paretau_learners::{Overlap as Rule, inverse_weights};
 use paretau_report::{Balance, Bin, EffectGroup, EffectSummary, Findings, Interval, SortedEffect};
 
 pub(crate) use self::cross_check::{CODE as DISAGREES, cross_check};
+pub(crate) use self::determined::determined;
 use self::grouped::Grouped;
 
 /// Propensities nearer to 0 or 1 than this are held there before their weights are smoothed.
