@@ -415,7 +415,16 @@ impl Table {
 
 /// An [`Error::File`] at a place; `row` is the 1-based data row.
 pub(crate) fn file_error(path: &Path, column: Option<&str>, row: Option<u64>, message: impl Into<String>) -> Error {
-    Error::File { path: path.to_owned(), column: column.map(str::to_owned), row, message: message.into() }
+    Error::File { path: path.to_owned(), column: column.map(on_one_line), row, message: on_one_line(&message.into()) }
+}
+
+/// A text in which line ends and other control characters of cells and names are spelled out: an error is one line.
+fn on_one_line(text: &str) -> String {
+    if !text.contains(char::is_control) {
+        return text.to_owned();
+    }
+    let spelled = |c: char| if c.is_control() { c.escape_debug().collect() } else { c.to_string() };
+    text.chars().map(spelled).collect()
 }
 
 #[cfg(test)]

@@ -548,6 +548,8 @@ mod tests {
             ("a,b\n\n\n\n\n\n\n\n\n", &plain, "has a header but no rows of data"),
             ("\n\n\n\n\n\n\n\n\n\n\n", &plain, "is empty"),
             ("a;b\n1;2\n3;4\n", &plain, "separated by `;`"),
+            ("a,b\n1,\"x\r\ny\"\n", &number, "column `b`, row 1: (line 2) holds `x\\r\\ny`"),
+            ("a,\"b\nc\"\n1,-inf\n", &plain, "column `b\\nc`, row 1: (line 3) holds `-inf`"),
         ] {
             let found = is_the_same_in_any_pieces(text.as_bytes(), options);
             assert!(found.contains(word), "{text:?} gives {found}, not {word}");
