@@ -4,8 +4,8 @@
 //! outcome's loss sees it: the effect is a small part of the outcome. With `h` the effect minus its mean and `s = t - e` the surprise
 //! in the treatment, keeping a part `a` of the spread makes the outcomes `mu - (1 - a) s h`. Held-out residuals tell the best `a`, a
 //! ratio of sums in which no weight is ever large: rows that could only have been treated one way have `s` near zero and say
-//! nothing (Robinson's residuals, as in the calibration test of causal forests). As with the shifts of [`crate::recalibrate`], what
-//! is taken back is what the rows are sure of (James and Stein): nothing when `1 - a` is smaller than its standard error.
+//! nothing (Robinson's residuals, as in the calibration test of causal forests). Taken back is only what the rows are fairly sure
+//! of: `1 - a` less its standard error, so that nets with nothing wrong keep very nearly all of what they found.
 //!
 //! A held-out row was answered by few members, often one, whose effects scatter more than the ensemble's: covariances are theirs,
 //! the spread in the denominator is the ensemble's.
@@ -89,10 +89,9 @@ pub(crate) fn shrink(
     if !(square > 0.0 && best.is_finite() && variance.is_finite()) {
         return None;
     }
-    let over = 1.0 - best;
-    let back = if over > 0.0 && over * over > variance { over * (1.0 - variance / (over * over)) } else { 0.0 };
+    let back = (1.0 - best - variance.sqrt()).clamp(0.0, 1.0);
     let treated = n_treated as f64 / rows.len() as f64;
-    let found = Shrink { kept: 1.0 - back.min(1.0), centre: ensemble.0, treated, logit: binary };
+    let found = Shrink { kept: 1.0 - back, centre: ensemble.0, treated, logit: binary };
     found.is_sound().then_some((found, [best, variance.sqrt()]))
 }
 
