@@ -126,6 +126,23 @@ fn shards_make_the_whole_and_a_second_run_has_nothing_to_do() {
 }
 
 #[test]
+fn a_plan_can_be_cut_down_and_its_folder_keeps_what_was_run() {
+    let folder = with_plan();
+    let cut = ["run", "plan.toml", "--out", "cut", "--realisations", "2", "--set", "penalty=0.5", "--quiet"];
+    ok(folder.path(), &cut);
+    let found = records(&folder.path().join("cut/records.jsonl"));
+    assert_eq!(found.len(), 6);
+    let penalty = |record: &Value| record["cell"]["method"]["params"]["penalty"].clone();
+    let with = found.values().filter(|record| !penalty(record).is_null()).count();
+    assert_eq!(with, 4, "the two linear methods have a penalty, the t-learner has none of that name");
+    assert!(fs::read_to_string(folder.path().join("cut/plan.toml")).unwrap().contains("penalty"));
+    let wrong = command(folder.path(), &["run", "plan.toml", "--out", "wrong", "--set", "penalti=1"]).output().unwrap();
+    let message = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    assert!(wrong.status.code() == Some(2) && message.contains("did you mean `penalty`"), "{message}");
+    assert!(!folder.path().join("wrong").exists());
+}
+
+#[test]
 fn a_search_starts_with_the_defaults_can_be_resumed_and_prints_what_fit_takes() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();

@@ -55,5 +55,10 @@ def test_plans_run_and_resume(tmp_path):
     again = paretau.run(plan, out, resume=True)
     assert (again["done"], again["kept"]) == (0, done["cells"])
     assert (out / "table.md").exists()
+    cut = paretau.run(plan, tmp_path / "cut", realisations=1, params={"penalty": 0.5})
+    assert 0 < cut["cells"] < done["cells"]
+    assert '"penalty":0.5' in (tmp_path / "cut" / "records.jsonl").read_text()
+    with pytest.raises(paretau.UsageError, match="did you mean `penalty`"):
+        paretau.run(plan, tmp_path / "wrong", params={"penalti": 0.5})
     with pytest.raises(paretau.ParetauError):
         paretau.run("no-such-plan", out)
