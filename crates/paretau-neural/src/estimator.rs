@@ -5,13 +5,14 @@ use paretau_kernels::parallel::Parallelism;
 use rayon::prelude::*;
 
 use crate::choose::choose;
-use crate::config::NetConfig;
+use crate::config::{NetConfig, Network};
 use crate::fitted::{Mixture, NetModel, predict};
 use crate::judge::judges;
 use crate::member::{Job, Member};
 use crate::predictor::Wanted;
 use crate::recalibrate::{self, Shift};
 use crate::report::report;
+use crate::roles::roles;
 use crate::settings::Choice;
 use crate::shrink::{self, Shrink};
 use crate::splits::{Parts, windows};
@@ -86,6 +87,9 @@ impl NetEstimator {
                 notes.push(("weighted_share_error".to_owned(), error));
             }
         }
+        // Γ learns through the weights alone, so only weighted nets tell what it reads, whatever they count for.
+        let disentangled = config.network == Network::Disentangled;
+        let told_roles = if disentangled { roles(design, &ensembles[0])? } else { Vec::new() };
         let mut parties = Vec::new();
         for (kind, ((choice, members), share)) in choices.into_iter().zip(ensembles).zip(shares).enumerate() {
             // Nets that do not count are not kept, but for the last ones, which tell the propensity.
@@ -94,6 +98,7 @@ impl NetEstimator {
             }
         }
         let mut diagnostics = report(config, design, &parties, &parts, &notes)?;
+        diagnostics.roles = told_roles;
         let (shares, nets): (Vec<f64>, Vec<_>) = parties
             .into_iter()
             .map(|p| (p.share, p.members.into_iter().map(|m| m.predictor).collect::<Vec<_>>()))

@@ -7,7 +7,6 @@ use crate::config::{NetConfig, Network};
 use crate::estimator::Party;
 use crate::member::Member;
 use crate::predictor::Wanted;
-use crate::roles::roles;
 use crate::settings::Choice;
 use crate::splits::Parts;
 use crate::weigh::{is_reliable, khat, log_weight, logit};
@@ -37,9 +36,6 @@ pub(crate) fn report(
     let honest = parties.last().map_or(members[0], |p| &p.members[0]);
     weights(&mut out, design, honest, &parts[0])?;
     data(&mut out, config, design, (honest, parts));
-    if config.network == Network::Disentangled {
-        out.roles = roles(design, &members)?;
-    }
     Ok(out)
 }
 

@@ -22,7 +22,7 @@ struct Reading {
 }
 
 /// Roles of all feature columns.
-pub(crate) fn roles(design: &Design, members: &[&Member]) -> Result<Vec<FeatureRole>> {
+pub(crate) fn roles(design: &Design, members: &[Member]) -> Result<Vec<FeatureRole>> {
     let step = design.n_rows().div_ceil(ROWS).max(1);
     let rows: Vec<usize> = (0..design.n_rows()).step_by(step).collect();
     let readings: Vec<Reading> =
