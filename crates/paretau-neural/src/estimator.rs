@@ -126,6 +126,7 @@ impl NetEstimator {
                 diagnostics.note("spread_best", best);
                 diagnostics.note("spread_best_se", error);
                 diagnostics.note("spread_kept", shrink.kept);
+                diagnostics.note("spread_centre", shrink.centre);
             }
         }
         let held_out = (rows.len() == design.n_rows()).then_some(said);

@@ -262,7 +262,8 @@ fn nets_with_and_without_weights_are_mixed_unless_told_otherwise() {
     let auto = fit("dpsw-norm", &short().with("dropout", 0.0), &design, 3).unwrap();
     let share = auto.diagnostics().numbers["weighted_share"];
     assert!((0.0..=1.0).contains(&share), "{share}");
-    let shift = auto.diagnostics().numbers["shift_1"] - auto.diagnostics().numbers["shift_0"];
+    let told = |name: &str| auto.diagnostics().numbers[name];
+    let (shift, kept, centre) = (told("shift_1") - told("shift_0"), told("spread_kept"), told("spread_centre"));
     let with = |gamma: f64| {
         let params = short().with("dropout", 0.0).with("gamma", gamma);
         fit("dpsw-norm", &params, &design, 3).unwrap().effects(design.x()).unwrap().tau
@@ -270,7 +271,8 @@ fn nets_with_and_without_weights_are_mixed_unless_told_otherwise() {
     let (weighted, plain) = (with(1.0), with(0.0));
     let mixed = auto.effects(design.x()).unwrap().tau;
     for i in 0..mixed.len() {
-        let expected = share * weighted[i] + (1.0 - share) * plain[i] + shift;
+        let raw = share * weighted[i] + (1.0 - share) * plain[i] + shift;
+        let expected = centre + kept * (raw - centre);
         assert!((mixed[i] - expected).abs() < 1e-9, "row {i}: {} {expected}", mixed[i]);
     }
     // The paper's settings keep its exact weights.
