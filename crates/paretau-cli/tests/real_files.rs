@@ -87,6 +87,14 @@ fn nhefs_with_the_later_weight_is_seen_through() {
     assert!(told.contains("outcome-determined"), "{told}");
     assert!(told.contains("--ignore wt82,wt71") || told.contains("--ignore wt71,wt82"), "{told}");
     assert!(!fit("*82*,death,yrdth,modth,dadth,sbp,dbp").contains("outcome-determined"));
+    // Whoever reads the words and not the JSON is warned too.
+    let columns =
+        ["--treatment", "qsmk", "--outcome", "wt82_71", "--id", "seqn", "--ignore", "death,yrdth,modth,dadth"];
+    let words = ok(
+        folder.path(),
+        &[&["fit", path.to_str().unwrap()], &columns[..], &["-e", "lr-2", "--out", "m2.paretau"]].concat(),
+    );
+    assert!(words.contains("warning: columns `wt82` and `wt71` almost determine"), "{words}");
 }
 
 /// A trial with three arms as text: the e-mail raised visits by 4.5 points, as the difference of means has it.

@@ -1,11 +1,13 @@
 //! Facts about a fit that travel in the model file: what was asked, what came out, how far it can be trusted.
 
-use paretau_core::{Design, Diagnostics, Effects, Error, OutcomeKind, Result, Seed};
+use paretau_core::{Design, Diagnostics, Effects, Error, Family, OutcomeKind, Result, Seed, Warning};
 use paretau_data::RoleSpec;
 use paretau_eval::{Estimand, Nuisance, Observed, OverlapReport, Score, average_effect};
 use paretau_learners::{Overlap as Rule, inverse_weights};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::registry;
 
 /// Propensities nearer to 0 or 1 than this are counted as beyond the bound; smoothing deals with their weights.
 const BOUND: f64 = 0.01;
@@ -49,10 +51,20 @@ pub struct About {
 }
 
 impl About {
-    /// What the average that rows correct says against the mean prediction, if the two disagree.
-    pub fn disagreement(&self) -> Option<&str> {
-        let disagrees = |w: &&paretau_core::Warning| w.code == crate::findings::DISAGREES;
-        self.diagnostics.warnings.iter().find(disagrees).map(|w| w.message.as_str())
+    /// What the fit itself warns of. What forests and nets say about the overlap in words of their own is left out where the
+    /// overlap's report says the same.
+    pub fn own_warnings(&self) -> impl Iterator<Item = &Warning> {
+        let known: Vec<&str> = self.overlap.warnings.iter().map(|w| w.code.as_str()).collect();
+        let (heavy, at_risk) =
+            (known.contains(&"heavy-tail"), known.contains(&"arms-hardly-overlap") || known.contains(&"rows-at-risk"));
+        let is_net = registry::find(&self.estimator).is_ok_and(|entry| entry.info().family == Family::Neural);
+        let repeated = move |code: &str| match code {
+            "heavy-weights" => heavy,
+            "little-overlap" => at_risk,
+            "poor-overlap" => at_risk && is_net,
+            _ => false,
+        };
+        self.diagnostics.warnings.iter().filter(move |w| !repeated(&w.code))
     }
 }
 

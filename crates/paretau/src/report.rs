@@ -1,11 +1,12 @@
 //! From a model to the records of its report, and to the page.
 
-use paretau_core::{Family, Result};
+use paretau_core::{Result, Warning};
 use paretau_eval::{ArmOverlap, IMBALANCE, OverlapReport};
 use paretau_report::{Average, Balance, Bin, Curve, Interval, Making, Overlap, Param, Question, Records};
 use serde_json::Value;
 
 use crate::about::{About, Estimate};
+use crate::findings;
 use crate::model::Model;
 
 /// One self-contained HTML page about a model.
@@ -65,21 +66,14 @@ fn averages(about: &About) -> Vec<Average> {
     ]
 }
 
-/// Warnings of the overlap first, then of the balance: they bear on everything else. What forests and nets say about the
-/// overlap in words of their own is left out where the same was said before.
+/// Features that determine the outcome come first, for they explain most of what else looks odd; then the overlap and the
+/// balance, which bear on everything else.
 fn warnings(model: &Model) -> Vec<String> {
     let about = model.about();
-    let known: Vec<&str> = about.overlap.warnings.iter().map(|w| w.code.as_str()).collect();
-    let at_risk = known.contains(&"arms-hardly-overlap") || known.contains(&"rows-at-risk");
-    let repeated = |code: &str| match code {
-        "heavy-weights" => known.contains(&"heavy-tail"),
-        "little-overlap" => at_risk,
-        "poor-overlap" => at_risk && model.entry().info().family == Family::Neural,
-        _ => false,
-    };
-    let own = about.diagnostics.warnings.iter().filter(|w| !repeated(&w.code)).map(|w| w.message.as_str());
-    let overlap = about.overlap.warnings.iter().map(|w| w.message.as_str());
-    overlap.map(sentence).chain(imbalance(model)).chain(own.map(sentence)).collect()
+    let (first, own): (Vec<_>, Vec<_>) = about.own_warnings().partition(|w| w.code == findings::DETERMINED);
+    let words = |w: &Warning| sentence(&w.message);
+    let overlap = about.overlap.warnings.iter().map(words);
+    first.into_iter().map(words).chain(overlap).chain(imbalance(model)).chain(own.into_iter().map(words)).collect()
 }
 
 /// A warning when weighting leaves the arms apart by more than chance would.

@@ -76,6 +76,6 @@ pub(crate) fn in_words(model: &Model) -> String {
     });
     lines.push(format!("among the treated {treated}; among those who could have gone either way {either}"));
     lines.extend(about.overlap.in_words());
-    lines.extend(about.disagreement().map(|message| format!("warning: {message}")));
+    lines.extend(about.own_warnings().map(|warning| format!("warning: {}", warning.message)));
     lines.join("\n")
 }

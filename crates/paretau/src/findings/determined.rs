@@ -7,7 +7,7 @@
 use paretau_core::{Design, Seed, Warning};
 
 /// A stable key for programs.
-const CODE: &str = "outcome-determined";
+pub(crate) const DETERMINED: &str = "outcome-determined";
 /// Share of the outcome's variance, on rows that were not used for the search, from which on it counts as determined.
 const ALMOST_ALL: f64 = 0.999;
 /// Columns that may be needed together.
@@ -38,7 +38,7 @@ pub(crate) fn determined<'a>(design: &Design, table: impl Iterator<Item = &'a st
     };
     let from = if names.len() == 1 { "it" } else { "them" };
     Some(Warning {
-        code: CODE.to_owned(),
+        code: DETERMINED.to_owned(),
         message: format!(
             "{them} the outcome (at least {:.2} % of its variance, on rows that were not used to find this): {were} measured \
              after the treatment, or is the outcome computed from {from}? Then the effect hides in {from}; leave {from} \
@@ -224,7 +224,7 @@ mod tests {
     fn told(design: &Design) -> Option<String> {
         let table = ["before", "age", "after", "town", "u"];
         determined(design, table.into_iter(), Seed(1)).map(|warning| {
-            assert_eq!(warning.code, CODE);
+            assert_eq!(warning.code, DETERMINED);
             warning.message
         })
     }

@@ -16,8 +16,8 @@ use paretau_eval::{FeatureBalance, Nuisance, Observed, Score, WeightSets, balanc
 use paretau_learners::{Overlap as Rule, inverse_weights};
 use paretau_report::{Balance, Bin, EffectGroup, EffectSummary, Findings, Interval, SortedEffect};
 
-pub(crate) use self::cross_check::{CODE as DISAGREES, cross_check};
-pub(crate) use self::determined::determined;
+pub(crate) use self::cross_check::cross_check;
+pub(crate) use self::determined::{DETERMINED, determined};
 use self::grouped::Grouped;
 
 /// Propensities nearer to 0 or 1 than this are held there before their weights are smoothed.
