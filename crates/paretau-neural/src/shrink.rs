@@ -13,7 +13,7 @@
 use paretau_core::{Design, Effects, OutcomeKind};
 
 use crate::loss::outcome::sigmoid;
-use crate::weigh::{FEW, logit};
+use crate::weigh::{FEW, logit, propensities};
 
 /// Effects drawn towards their mean; for outcomes of 0 and 1, differences of logits.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -62,8 +62,7 @@ pub(crate) fn shrink(
     rows: &[usize],
     (held_out, all): (&Effects, &Effects),
 ) -> Option<(Shrink, [f64; 2])> {
-    let known = design.propensity().map(|all| rows.iter().map(|&i| all[i]).collect::<Vec<f64>>());
-    let e = known.as_deref().or(held_out.e.as_deref())?;
+    let e = propensities(design, rows, held_out.e.as_deref())?;
     let n_treated = rows.iter().filter(|&&i| design.t()[i] == 1).count();
     if n_treated < FEW || rows.len() - n_treated < FEW {
         return None;

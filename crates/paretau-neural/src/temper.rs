@@ -15,7 +15,7 @@ use crate::fitted::{Mixture, predict};
 use crate::member::Member;
 use crate::predictor::Wanted;
 use crate::splits::Parts;
-use crate::weigh::{FEW, balancing, reliable};
+use crate::weigh::{FEW, balancing, propensities, reliable};
 
 /// The share of the weighted members and its standard error, from all held-out rows.
 pub(crate) fn weighted_share(
@@ -38,9 +38,8 @@ pub(crate) fn weighted_share(
         };
         let (with, without) = (alone(weighted)?, alone(plain)?);
         let said = |e: &paretau_core::Effects, k: usize| if t[k] == 1 { e.mu1[k] } else { e.mu0[k] };
-        let known = design.propensity().map(|all| rows.iter().map(|&i| all[i]).collect::<Vec<f64>>());
         // The judge's propensity: the weighted encoders are pulled by the weights themselves, towards equal ones.
-        let Some(e) = known.or_else(|| without.e.clone()) else { continue };
+        let Some(e) = propensities(design, rows, without.e.as_deref()) else { continue };
         let Some(w) = balancing(&e, &t, share_treated(design, part)) else { continue };
         all_e.extend_from_slice(&e);
         all_t.extend_from_slice(&t);

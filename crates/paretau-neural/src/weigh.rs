@@ -1,5 +1,7 @@
 //! Balancing weights from propensities, outside training: raw ones with their tail, smoothed ones for averages over held-out rows.
 
+use std::borrow::Cow;
+
 use paretau_core::Design;
 use paretau_kernels::psis::{Psis, TailRule, khat_threshold};
 use paretau_kernels::soft_pareto_options::SoftParetoOptions;
@@ -31,6 +33,12 @@ pub(crate) fn is_reliable(khat: Option<f64>, n: usize) -> bool {
     khat.is_none_or(|khat| khat <= khat_threshold(n))
 }
 
+/// The propensities of some rows: the users' where they gave them, else those `told` by a net.
+pub(crate) fn propensities<'a>(design: &Design, rows: &[usize], told: Option<&'a [f64]>) -> Option<Cow<'a, [f64]>> {
+    let known = design.propensity().map(|all| rows.iter().map(|&i| all[i]).collect::<Vec<f64>>());
+    known.map(Cow::Owned).or_else(|| told.map(Cow::Borrowed))
+}
+
 /// Held-out rows with weights that make either arm stand for all of them.
 #[derive(Debug)]
 pub(crate) struct HeldOut {
@@ -46,8 +54,7 @@ impl HeldOut {
     /// Weighs `rows` by the users' propensity, else by `told`; nothing without either or with too few rows of an arm.
     pub(crate) fn new(design: &Design, rows: &[usize], told: Option<&[f64]>) -> Option<Self> {
         let t: Vec<u8> = rows.iter().map(|&i| design.t()[i]).collect();
-        let known = design.propensity().map(|all| rows.iter().map(|&i| all[i]).collect::<Vec<f64>>());
-        let e = known.as_deref().or(told)?;
+        let e = &propensities(design, rows, told)?;
         let n_treated = t.iter().filter(|&&t| t == 1).count();
         if n_treated < FEW || t.len() - n_treated < FEW {
             return None;
