@@ -42,3 +42,25 @@ impl Effects {
             && self.se.as_deref().is_none_or(finite)
     }
 }
+
+/// The effect alone, without the outcomes that it is the difference of. Both vectors have one length.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Contrast {
+    /// Effect of treatment.
+    pub tau: Vec<f64>,
+    /// Standard error of `tau`, when the estimator can tell.
+    pub se: Option<Vec<f64>>,
+}
+
+impl From<Effects> for Contrast {
+    fn from(effects: Effects) -> Self {
+        Self { tau: effects.tau, se: effects.se }
+    }
+}
+
+impl Contrast {
+    /// Whether every number is finite.
+    pub fn is_finite(&self) -> bool {
+        self.tau.iter().chain(self.se.iter().flatten()).all(|v| v.is_finite())
+    }
+}

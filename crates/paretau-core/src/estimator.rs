@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Design, Diagnostics, Effects, Error, Event, Features, Observer, Result, Seed, State};
+use crate::{Contrast, Design, Diagnostics, Effects, Error, Event, Features, Observer, Result, Seed, State};
 
 /// Where a long fit may leave its state and find it again.
 pub trait CheckpointStore: Sync {
@@ -77,6 +77,12 @@ pub trait FittedModel: Send + Sync + fmt::Debug {
     /// it costs time.
     fn outcomes(&self, x: &Features) -> Result<Effects> {
         self.effects(x)
+    }
+
+    /// The effects of [`FittedModel::effects`] and their errors, for callers that have no use for expected outcomes
+    /// either: they may be left out where telling them costs time.
+    fn contrast(&self, x: &Features) -> Result<Contrast> {
+        self.outcomes(x).map(Contrast::from)
     }
 
     /// What the fit had to say.

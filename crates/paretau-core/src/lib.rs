@@ -25,7 +25,7 @@ mod state;
 
 pub use design::{Design, OutcomeKind};
 pub use diagnostics::{Diagnostics, FeatureRole, Importance, Role, Warning};
-pub use effects::Effects;
+pub use effects::{Contrast, Effects};
 pub use entry::{ConfigEntry, EstimatorEntry, EstimatorInfo, Family, Handles, LoadFn, Toolbox};
 pub use error::{Error, ErrorKind, Result};
 pub use estimator::{CheckpointStore, Estimator, FitContext, FittedModel};

@@ -82,7 +82,12 @@ fn causal(x: Features, t: Vec<u8>, y: Vec<f64>, trees: usize, dml: bool) -> Resu
     let (many, ..) = rows(BULK, design.x().n_cols());
     let start = Watch::start();
     let effects = model.effects(&many)?;
-    println!("bulk prediction of {} rows {}", effects.len(), start.read());
+    println!("bulk prediction of {} rows with expected outcomes {}", effects.len(), start.read());
+    for _ in 0..3 {
+        let start = Watch::start();
+        let alone = model.contrast(&many)?;
+        println!("bulk prediction of {} rows, effects and errors alone {}", alone.tau.len(), start.read());
+    }
     println!("peak {} MB", peak_mb());
     Ok(())
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use paretau_core::{Diagnostics, Effects, Error, Features, FittedModel, FittedRegressor, Result, State, Toolbox};
+use paretau_core::{
+    Contrast, Diagnostics, Effects, Error, Features, FittedModel, FittedRegressor, Result, State, Toolbox,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::bins::Bins;
@@ -110,15 +112,11 @@ pub(crate) fn out_of_bag(forest: &Forest, ground: &Ground, in_bag: &InBag) -> Ve
 impl CausalForestModel {
     /// Puts slopes and nuisances together. The expected outcomes are m − e·τ and m + (1 − e)·τ.
     pub(crate) fn assemble(slopes: &[Option<Slope>], m: &[f64], e: &[f64], facts: &Facts) -> Effects {
-        let tau: Vec<f64> = slopes.iter().map(|s| s.map_or(facts.overall, |s| s.tau)).collect();
-        let widest = slopes.iter().flatten().filter_map(|s| s.variance).fold(0.0, f64::max);
-        let has_se = slopes.iter().flatten().any(|s| s.variance.is_some());
-        // A row about which nothing is known is at least as uncertain as any other.
-        let se = |s: &Option<Slope>| s.and_then(|s| s.variance).unwrap_or(widest).sqrt();
+        let Contrast { tau, se } = contrast(slopes, facts);
         Effects {
             mu0: m.iter().zip(e).zip(&tau).map(|((m, e), t)| m - e * t).collect(),
             mu1: m.iter().zip(e).zip(&tau).map(|((m, e), t)| m + (1.0 - e) * t).collect(),
-            se: has_se.then(|| slopes.iter().map(se).collect()),
+            se,
             e: facts.binary.then(|| e.iter().map(|e| inside(*e, facts.n_rows)).collect()),
             tau,
         }
@@ -146,6 +144,18 @@ impl CausalForestModel {
     }
 }
 
+/// Effects and standard errors of rows, those included about which no tree can tell.
+fn contrast(slopes: &[Option<Slope>], facts: &Facts) -> Contrast {
+    let widest = slopes.iter().flatten().filter_map(|s| s.variance).fold(0.0, f64::max);
+    let has_se = slopes.iter().flatten().any(|s| s.variance.is_some());
+    // A row about which nothing is known is at least as uncertain as any other.
+    let se = |s: &Option<Slope>| s.and_then(|s| s.variance).unwrap_or(widest).sqrt();
+    Contrast {
+        tau: slopes.iter().map(|s| s.map_or(facts.overall, |s| s.tau)).collect(),
+        se: has_se.then(|| slopes.iter().map(se).collect()),
+    }
+}
+
 /// A propensity strictly between 0 and 1: drawn in by half a row.
 fn inside(e: f64, n: usize) -> f64 {
     (e.clamp(0.0, 1.0) * n as f64 + 0.5) / (n as f64 + 1.0)
@@ -161,6 +171,12 @@ impl FittedModel for CausalForestModel {
         let found = self.forest.map_blocks(x, slope);
         let (m, e) = self.nuisance.predict(x)?;
         Ok(Self::assemble(&found, &m, &e, &self.facts))
+    }
+
+    /// The forests of outcome and treatment stay at rest.
+    fn contrast(&self, x: &Features) -> Result<Contrast> {
+        input::check_columns(self.n_features(), x)?;
+        Ok(contrast(&self.forest.map_blocks(x, slope), &self.facts))
     }
 
     fn diagnostics(&self) -> &Diagnostics {

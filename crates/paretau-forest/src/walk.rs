@@ -259,7 +259,7 @@ impl SmallTree {
         let (lines, _) = lines.as_chunks::<S>();
         let (groups, rest) = lines.as_chunks::<WAYS>();
         let (group_out, rest_out) = out.as_chunks_mut::<WAYS>();
-        let leaf = |at: u16| leaf_of(forest, root + u32::from(at));
+        let leaf = |at: u32| leaf_of(forest, root + at);
         for (group, out) in groups.iter().zip(group_out) {
             *out = self.descend(std::array::from_fn(|k| &group[k])).map(leaf);
         }
@@ -270,25 +270,26 @@ impl SmallTree {
 
     /// Eight rows down the tree, until none of them moves.
     #[inline(always)]
-    fn descend<const S: usize>(&self, lines: [&[u16; S]; WAYS]) -> [u16; WAYS] {
-        let mut at = [0_u16; WAYS];
+    fn descend<const S: usize>(&self, lines: [&[u16; S]; WAYS]) -> [u32; WAYS] {
+        let mut at = [0; WAYS];
         loop {
-            let before = self.step(self.step(self.step(at, &lines), &lines), &lines);
+            let before = self.step(self.step(at, &lines), &lines);
             at = self.step(before, &lines);
-            if at == before {
+            // A sum of differences is compared at once, eight pairs would be packed together first.
+            if before.iter().zip(at).fold(0, |moved, (b, a)| moved | (b ^ a)) == 0 {
                 return at;
             }
         }
     }
 
     #[inline(always)]
-    fn step<const S: usize>(&self, at: [u16; WAYS], lines: &[&[u16; S]; WAYS]) -> [u16; WAYS] {
+    fn step<const S: usize>(&self, at: [u32; WAYS], lines: &[&[u16; S]; WAYS]) -> [u32; WAYS] {
         std::array::from_fn(|k| {
             // The remainders change nothing but spare checks of the bounds.
-            let node = self.nodes[usize::from(at[k]) % SMALL_TREE];
+            let node = self.nodes[at[k] as usize % SMALL_TREE];
             let code = lines[k][(node >> 16) as usize % S];
             let right = code.wrapping_add((node >> 48) as u16) > (node >> 32) as u16;
-            (node as u16).wrapping_add(u16::from(right))
+            u32::from(node as u16) + u32::from(right)
         })
     }
 }

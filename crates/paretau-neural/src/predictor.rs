@@ -13,6 +13,7 @@ use crate::loss::OutcomeLoss;
 use crate::loss::outcome::sigmoid;
 use crate::model::{Nets, PlainSpec, RepSpec};
 use crate::plain::{PlainPredictor, PlainWork};
+use crate::weigh::propensity;
 
 /// One member's answer for a block of rows.
 #[derive(Debug, Clone, Default)]
@@ -119,7 +120,7 @@ impl Predictor {
         let sparse = matches!(x, Features::Sparse(_)) && !self.scaler.clamps;
         let mut answer = self.run(sparse, rows.len(), work).map_err(failed)?;
         if let (Some(first), Some(work)) = (&self.first, &mut work.first) {
-            answer.e.extend(first.answer(x, picked, work)?.iter().map(|l| sigmoid(f64::from(*l))));
+            answer.e.extend(first.answer(x, picked, work)?.iter().map(|l| propensity(*l)));
         }
         Ok(answer)
     }
@@ -153,7 +154,7 @@ impl Predictor {
         {
             let view = MatRef::strided(&z[reads.start * r..], (n, reads.len() * r), (width, 1))?;
             net.forward(&self.params, Input::Dense(view), (n, None), judged, Parallelism::None)?;
-            answer.e.extend(judged.output().iter().map(|l| sigmoid(f64::from(*l))));
+            answer.e.extend(judged.output().iter().map(|l| propensity(*l)));
         }
         Ok(answer)
     }

@@ -7,13 +7,23 @@ use paretau_kernels::psis::{Psis, TailRule, khat_threshold};
 use paretau_kernels::soft_pareto_options::SoftParetoOptions;
 use paretau_kernels::weights::{Pooling, Weigher, Weighting};
 
+use crate::loss::outcome::sigmoid;
+
 /// Fewer held-out rows of an arm than this say nothing.
 pub(crate) const FEW: usize = 10;
 
+/// No probability is nearer to 0 or 1 than this.
+const SUREST: f64 = 1e-12;
+
 /// Log-odds of a probability, kept finite.
 pub(crate) fn logit(p: f64) -> f64 {
-    let p = p.clamp(1e-12, 1.0 - 1e-12);
+    let p = p.clamp(SUREST, 1.0 - SUREST);
     (p / (1.0 - p)).ln()
+}
+
+/// A net's propensity from its log-odds: strictly between 0 and 1, however sure the net is.
+pub(crate) fn propensity(logit: f32) -> f64 {
+    sigmoid(f64::from(logit)).clamp(SUREST, 1.0 - SUREST)
 }
 
 /// The logarithm of a row's balancing weight, given the log-odds of its treatment and the odds of treatment over all rows.
@@ -86,4 +96,17 @@ pub(crate) fn balancing(e: &[f64], t: &[u8], treated: f64) -> Option<Vec<f64>> {
     let scheme = Weighting::SoftParetoNorm(SoftParetoOptions::default());
     let done = Weigher::new(scheme, Pooling::Pooled, 1.0).and_then(|mut g| g.forward(&logits, t, treated, &mut w));
     done.ok().map(|_| w)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_net_is_surer_than_sure() {
+        for logit in [40.0, 1000.0, f32::MAX] {
+            assert!(propensity(logit) < 1.0 && propensity(-logit) > 0.0, "{logit}");
+        }
+        assert!((propensity(0.0) - 0.5).abs() < 1e-15);
+    }
 }

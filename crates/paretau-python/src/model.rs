@@ -95,29 +95,56 @@ impl Model {
         self.inner.encoder().columns().iter().map(|column| column.name.clone()).collect()
     }
 
-    /// Predictions of every row as arrays: `mu0 mu1 tau`, `se` if the estimator tells it, `lo hi` if a level is given;
-    /// with `propensity` also `e`, and `w_raw w` if the table has the treatment column; and `notes`, a list of sentences.
-    #[pyo3(signature = (table, *, propensity, level = None, n_jobs = None))]
+    /// Effects of every row as arrays: `tau`, `se` if the estimator tells it, `lo hi` if a level is given.
+    #[pyo3(signature = (table, *, level = None, n_jobs = None))]
+    fn effect<'py>(
+        &self,
+        py: Python<'py>,
+        table: &Bound<'py, Table>,
+        level: Option<f64>,
+        n_jobs: Option<usize>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let table = table.borrow_mut().take()?;
+        let (found, interval) = enter(py, to_py, || {
+            with_threads(n_jobs, || {
+                let (found, _) = self.inner.contrast(&table)?;
+                let ends = |level| self.inner.interval(&found.tau, found.se.as_deref(), level);
+                let interval = level.map(ends).transpose()?;
+                Ok((found, interval))
+            })
+        })?;
+        let out = PyDict::new(py);
+        out.set_item("tau", give(py, found.tau))?;
+        if let Some(se) = found.se {
+            out.set_item("se", give(py, se))?;
+        }
+        if let Some((lo, hi)) = interval {
+            out.set_item("lo", give(py, lo))?;
+            out.set_item("hi", give(py, hi))?;
+        }
+        Ok(out)
+    }
+
+    /// Predictions of every row as arrays: `mu0 mu1 tau`; with `propensity` also `e`, and `w_raw w` if the table has the
+    /// treatment column; and `notes`, a list of sentences.
+    #[pyo3(signature = (table, *, propensity, n_jobs = None))]
     fn predict<'py>(
         &self,
         py: Python<'py>,
         table: &Bound<'py, Table>,
         propensity: bool,
-        level: Option<f64>,
         n_jobs: Option<usize>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let table = table.borrow_mut().take()?;
-        let (effects, report, overlap, interval) = enter(py, to_py, || {
+        let (effects, report, overlap) = enter(py, to_py, || {
             with_threads(n_jobs, || {
-                let (effects, report, overlap) = if propensity {
+                if propensity {
                     let Predictions { effects, e, weights, report, .. } = self.inner.predict(&table)?;
-                    (effects, report, Some((e, weights)))
+                    Ok((effects, report, Some((e, weights))))
                 } else {
                     let (effects, report) = self.inner.effects(&table)?;
-                    (effects, report, None)
-                };
-                let interval = level.map(|level| self.inner.interval(&effects, level)).transpose()?;
-                Ok((effects, report, overlap, interval))
+                    Ok((effects, report, None))
+                }
             })
         })?;
         let out = PyDict::new(py);
@@ -125,13 +152,6 @@ impl Model {
         out.set_item("mu0", give(py, effects.mu0))?;
         out.set_item("mu1", give(py, effects.mu1))?;
         out.set_item("tau", give(py, effects.tau))?;
-        if let Some(se) = effects.se {
-            out.set_item("se", give(py, se))?;
-        }
-        if let Some((lo, hi)) = interval {
-            out.set_item("lo", give(py, lo))?;
-            out.set_item("hi", give(py, hi))?;
-        }
         if let Some((e, weights)) = overlap {
             out.set_item("e", give(py, e))?;
             if let Some(weights) = weights {

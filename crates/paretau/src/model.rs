@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use paretau_core::{Effects, Error, EstimatorEntry, FittedModel, Result, State};
+use paretau_core::{Contrast, Effects, Error, EstimatorEntry, FittedModel, Result, State};
 use paretau_data::{Encoder, Table, TransformReport, arms_of};
 use paretau_eval::score::normal_quantile;
 use paretau_report::Findings;
@@ -109,14 +109,21 @@ impl Model {
         Ok((finite(self.fitted.outcomes(&x)?)?, report))
     }
 
-    /// Ends of the intervals that hold the true effect with probability `level`.
-    pub fn interval(&self, effects: &Effects, level: f64) -> Result<(Vec<f64>, Vec<f64>)> {
-        let se = effects.se.as_ref().ok_or_else(|| Error::Unsupported {
+    /// The effect of every row and its error, nothing else: the fastest way.
+    pub fn contrast(&self, table: &Table) -> Result<(Contrast, TransformReport)> {
+        let (x, report) = self.encoder.transform(table)?;
+        let found = self.fitted.contrast(&x)?;
+        if found.is_finite() { Ok((found, report)) } else { Err(not_finite()) }
+    }
+
+    /// Ends of the intervals that hold the true effect `tau` with probability `level`.
+    pub fn interval(&self, tau: &[f64], se: Option<&[f64]>, level: f64) -> Result<(Vec<f64>, Vec<f64>)> {
+        let se = se.ok_or_else(|| Error::Unsupported {
             estimator: self.about.estimator.clone(),
             message: "gives no intervals of each row's effect; fit one that does, e.g. `causal-forest`".to_owned(),
         })?;
         let z = normal_quantile(f64::midpoint(1.0, level));
-        let ends = |sign: f64| effects.tau.iter().zip(se).map(|(tau, se)| tau + sign * z * se).collect();
+        let ends = |sign: f64| tau.iter().zip(se).map(|(tau, se)| tau + sign * z * se).collect();
         Ok((ends(-1.0), ends(1.0)))
     }
 
@@ -174,11 +181,12 @@ impl Model {
 
 /// Effects, or an error when one of them is not a number.
 fn finite(effects: Effects) -> Result<Effects> {
-    if effects.is_finite() {
-        return Ok(effects);
-    }
-    Err(Error::Numeric {
+    if effects.is_finite() { Ok(effects) } else { Err(not_finite()) }
+}
+
+fn not_finite() -> Error {
+    Error::Numeric {
         what: "prediction",
         message: "an effect is not finite; the row lies too far from everything the model has seen".to_owned(),
-    })
+    }
 }

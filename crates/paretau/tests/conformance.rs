@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use paretau::{
-    Dense, Design, Effects, EstimatorEntry, Features, FitContext, FittedModel, Params, Seed, TOOLBOX, find, model_file,
-    registry::ESTIMATORS, with_threads,
+    Contrast, Dense, Design, Effects, EstimatorEntry, Features, FitContext, FittedModel, Params, Seed, TOOLBOX, find,
+    model_file, registry::ESTIMATORS, with_threads,
 };
 
 /// Budgets for tests: whoever has one of these parameters runs with less than its default.
@@ -118,7 +118,7 @@ fn a_row_is_predicted_alike_alone_in_a_batch_and_in_any_order() {
 }
 
 #[test]
-fn outcomes_alone_are_those_told_with_propensities() {
+fn outcomes_and_effects_alone_are_those_told_with_propensities() {
     each(|entry| {
         let (design, _) = trial(200, 0.5, heterogeneous);
         let model = fit_with(entry, &small(entry), &design, 2);
@@ -130,6 +130,7 @@ fn outcomes_alone_are_those_told_with_propensities() {
             assert_eq!(a, b, "{name}: {what}");
         }
         assert_eq!(all.se, alone.se, "{name}: standard errors");
+        assert_eq!(Contrast::from(all), model.contrast(design.x()).unwrap(), "{name}: the effect alone");
     });
 }
 

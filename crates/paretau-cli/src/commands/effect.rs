@@ -204,7 +204,7 @@ pub(super) fn rows(
     columns.push(TableColumn::number("mu1", effects.mu1.clone()));
     columns.push(TableColumn::number("tau", effects.tau.clone()));
     if let Some(level) = level {
-        let (lo, hi) = model.interval(effects, level)?;
+        let (lo, hi) = model.interval(&effects.tau, effects.se.as_deref(), level)?;
         columns.push(TableColumn::number("lo", lo));
         columns.push(TableColumn::number("hi", hi));
     }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use paretau_core::{Diagnostics, Effects, Error, Features, FittedModel, FittedRegressor, Result, State, Toolbox};
+use paretau_core::{
+    Contrast, Diagnostics, Effects, Error, Features, FittedModel, FittedRegressor, Result, State, Toolbox,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::calibrate::Calibrator;
@@ -120,13 +122,17 @@ impl FittedModel for MetaModel {
             Recipe::R => r_learner::effects(&self.parts, x),
             Recipe::Dr => dr_learner::effects(&self.parts, x),
         }?;
-        if effects.is_finite() {
-            return Ok(effects);
+        if effects.is_finite() { Ok(effects) } else { Err(not_finite()) }
+    }
+
+    /// R- and DR-learner have a model of the effect itself, the others need their models of the outcome.
+    fn contrast(&self, x: &Features) -> Result<Contrast> {
+        if !matches!(self.recipe, Recipe::R | Recipe::Dr) {
+            return self.effects(x).map(Contrast::from);
         }
-        Err(Error::Numeric {
-            what: "predicting effects",
-            message: "a base learner gave a number that is not finite".into(),
-        })
+        self.check_columns(x)?;
+        let found = Contrast { tau: self.parts.predict("tau", x)?, se: None };
+        if found.is_finite() { Ok(found) } else { Err(not_finite()) }
     }
 
     fn diagnostics(&self) -> &Diagnostics {
@@ -156,6 +162,10 @@ impl FittedModel for MetaModel {
     fn held_out_effects(&self) -> Option<&Effects> {
         self.held_out.as_ref()
     }
+}
+
+fn not_finite() -> Error {
+    Error::Numeric { what: "predicting effects", message: "a base learner gave a number that is not finite".into() }
 }
 
 /// A meta-learner from its state.

@@ -96,7 +96,7 @@ class Estimator(BaseEstimator):
 
     def effect(self, X: Any) -> np.ndarray:
         """Effect of treatment on each row, shape (n,)."""
-        return self._predict(X)["tau"]
+        return self._effect(X)["tau"]
 
     def predict(self, X: Any) -> np.ndarray:
         """The same as `effect`."""
@@ -105,12 +105,12 @@ class Estimator(BaseEstimator):
     def effect_interval(self, X: Any, alpha: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends of intervals that hold a row's effect with probability `1 - alpha`."""
         normal_quantile(alpha)  # refuses a bad alpha in our own words
-        predictions = self._predict(X, level=1.0 - alpha)
+        predictions = self._effect(X, level=1.0 - alpha)
         return predictions["lo"], predictions["hi"]
 
     def effect_inference(self, X: Any) -> EffectInference:
         """Effects with standard errors, intervals, z statistics and p-values."""
-        predictions = self._predict(X, level=0.95)
+        predictions = self._effect(X, level=0.95)
         return EffectInference(predictions["tau"], predictions["se"])
 
     def ate(self, X: Any = None) -> float:
@@ -273,23 +273,26 @@ class Estimator(BaseEstimator):
         predictions = self._predict(x, propensity=True, arms=arms, column=column)
         self.raw_weights_, self.weights_ = predictions["w_raw"], predictions["w"]
 
+    def _effect(self, X: Any, *, level: float | None = None) -> dict[str, Any]:
+        """Effects of rows, with intervals if a level is given. Expected outcomes cost time, so they are left out."""
+        return self.model_.effect(self._table(X), level=level, n_jobs=threads(self.n_jobs))
+
     def _predict(
-        self,
-        X: Any,
-        *,
-        propensity: bool = False,
-        level: float | None = None,
-        arms: np.ndarray | None = None,
-        column: str | None = None,
+        self, X: Any, *, propensity: bool = False, arms: np.ndarray | None = None, column: str | None = None
     ) -> dict[str, Any]:
         """What the model says of rows. Propensities cost time, and most callers have no use for them."""
+        table = self._table(X)
+        if arms is not None:
+            table.numbers(column or json.loads(self.model_.about())["roles"]["treatment"], arms)
+        return self.model_.predict(table, propensity=propensity, n_jobs=threads(self.n_jobs))
+
+    def _table(self, X: Any) -> Table:
+        """Rows as the model reads them."""
         self._check_fitted()
         x = self._named(_tables.read(X, self._wanted(X)))
         table = Table()
         x.add_to(table, x.names if x.names is not None else self._names)
-        if arms is not None:
-            table.numbers(column or json.loads(self.model_.about())["roles"]["treatment"], arms)
-        return self.model_.predict(table, propensity=propensity, level=level, n_jobs=threads(self.n_jobs))
+        return table
 
     def _wanted(self, X: Any) -> set[str] | None:
         """The columns of a frame to read: those of the fit. None when frame and fit do not both have names."""
