@@ -120,7 +120,12 @@ fn estimators_page(estimators: &[Value]) -> String {
 }
 
 fn handles(estimator: &Value) -> String {
-    let words = [("missing", "missing values"), ("sparse", "sparse features"), ("categories", "categories")];
+    let words = [
+        ("missing", "missing values"),
+        ("sparse", "sparse features"),
+        ("categories", "categories"),
+        ("many_arms", "several arms"),
+    ];
     let taken: Vec<&str> =
         words.into_iter().filter(|(key, _)| estimator["handles"][*key] == true).map(|(_, word)| word).collect();
     if taken.is_empty() { "numbers; the rest is encoded".to_owned() } else { taken.join(", ") }

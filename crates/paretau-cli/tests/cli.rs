@@ -62,6 +62,56 @@ fn the_whole_way_from_data_to_scores() {
     assert!(without["pehe"].is_null() && without["r_score"].is_number());
 }
 
+/// A study of three arms, `drug` and `device` against `placebo`, whose effects are 1 and -1.
+fn three_arms(folder: &Path) {
+    let mut text = "arm,y,x,z\n".to_owned();
+    for i in 0..600_u32 {
+        let (x, z) = (f64::from(i * 37 % 101) / 100.0, f64::from(i * 53 % 89) / 88.0);
+        let (arm, effect) = [("placebo", 0.0), ("drug", 1.0), ("device", -1.0)][(i * 7 / 3 % 3) as usize];
+        text += &format!("{arm},{},{x},{z}\n", x + effect + 0.1 * f64::from(i * 29 % 17) / 16.0);
+    }
+    std::fs::write(folder.join("study.csv"), text).unwrap();
+}
+
+#[test]
+fn several_arms_are_fitted_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    three_arms(at);
+    let fit = |estimator: &'static str| {
+        let set = if estimator == "causal-forest" { vec!["--set", "n_estimators=200"] } else { vec![] };
+        [&["fit", "study.csv", "--treatment", "arm", "--outcome", "y", "-e", estimator, "--out", "m.paretau"], &set[..]]
+            .concat()
+    };
+    let words = ok(at, &fit("causal-forest"));
+    assert!(
+        words.contains("arm `device` against `placebo`") && words.contains("arm `drug` against `placebo` (200 rows)")
+    );
+    let facts = json(&ok(at, &[&fit("causal-forest")[..], &["--json", "--quiet"]].concat()));
+    let (first, second) = (&facts["averages"]["ate"]["value"], &facts["other_arms"][0]["ate"]["value"]);
+    assert!((first.as_f64().unwrap() + 1.0).abs() < 0.1 && (second.as_f64().unwrap() - 1.0).abs() < 0.1, "{facts}");
+
+    let effects = ok(at, &["effect", "m.paretau", "study.csv", "--interval", "0.9", "--out", "-"]);
+    let head = "mu0,mu1,tau,lo,hi,e,w_raw,w,mu_drug,tau_drug,lo_drug,hi_drug";
+    assert_eq!(effects.lines().next().unwrap(), head);
+    assert_eq!(effects.lines().count(), 601);
+    // What is known of a model of two arms is known of this one, about its first arm.
+    ok(at, &["report", "m.paretau", "--out", "page.html"]);
+    ok(at, &["diagnose", "m.paretau"]);
+    ok(at, &["evaluate", "m.paretau", "study.csv"]);
+
+    let (code, message) = fails(at, &fit("lr-2"));
+    assert!(code == 2 || code == 3, "{code}");
+    assert!(message.contains("--treated-value and --control-value"), "{message}");
+    std::fs::write(
+        at.join("study.csv"),
+        std::fs::read_to_string(at.join("study.csv")).unwrap().replace("placebo", "p"),
+    )
+    .unwrap();
+    let (_, message) = fails(at, &fit("causal-forest"));
+    assert!(message.contains("say which one is the control with --control-value"), "{message}");
+}
+
 #[test]
 fn formats_agree_and_outputs_are_the_same_with_any_number_of_threads() {
     let folder = with_people();

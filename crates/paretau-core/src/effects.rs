@@ -22,6 +22,19 @@ impl Effects {
         Self { mu0, mu1, tau, e: None, se: None }
     }
 
+    /// What is said about some of the rows.
+    #[must_use]
+    pub fn select(&self, rows: &[usize]) -> Self {
+        let pick = |values: &Vec<f64>| rows.iter().map(|&i| values[i]).collect::<Vec<f64>>();
+        Self {
+            mu0: pick(&self.mu0),
+            mu1: pick(&self.mu1),
+            tau: pick(&self.tau),
+            e: self.e.as_ref().map(pick),
+            se: self.se.as_ref().map(pick),
+        }
+    }
+
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.tau.len()

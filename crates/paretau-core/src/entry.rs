@@ -44,7 +44,7 @@ pub struct Handles {
     pub sparse: bool,
     /// Categorical codes; otherwise they are made indicators.
     pub categories: bool,
-    /// More than two arms.
+    /// More than two arms at once.
     pub many_arms: bool,
 }
 

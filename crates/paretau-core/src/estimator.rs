@@ -85,6 +85,17 @@ pub trait FittedModel: Send + Sync + fmt::Debug {
         self.outcomes(x).map(Contrast::from)
     }
 
+    /// Effects of every arm against the control, in the arms' order; one of them unless the fit had several arms. The
+    /// first is that of [`FittedModel::effects`]; a propensity is that of the arm among rows of the arm and the control.
+    fn arms(&self, x: &Features) -> Result<Vec<Effects>> {
+        Ok(vec![self.effects(x)?])
+    }
+
+    /// Number of arms that are compared with the control.
+    fn n_treated_arms(&self) -> usize {
+        1
+    }
+
     /// What the fit had to say.
     fn diagnostics(&self) -> &Diagnostics;
 
@@ -95,6 +106,11 @@ pub trait FittedModel: Send + Sync + fmt::Debug {
     /// method has them. Not part of the saved state.
     fn held_out_effects(&self) -> Option<&Effects> {
         None
+    }
+
+    /// The same for every arm, in the order of [`FittedModel::arms`].
+    fn held_out_arms(&self) -> Option<&[Effects]> {
+        self.held_out_effects().map(std::slice::from_ref)
     }
 
     /// Checks that `x` has the columns the model was fitted on.

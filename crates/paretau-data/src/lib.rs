@@ -19,7 +19,7 @@ mod write;
 pub use catalog::{DATASETS, Dataset, data_folder};
 pub use encoder::{Encoder, EncoderPolicy, TransformReport};
 pub use read::{BatchReader, Format, Position, ReadOptions, Watch, read, read_watched};
-pub use roles::{Assigned, RoleSpec, arms_of, assign, parse_list};
+pub use roles::{Assigned, RoleSpec, arms_of, assign, assign_all_arms, parse_list};
 pub use simulate::{SIMULATORS, Simulated, Simulator, simulator};
 pub use table::{ColumnData, Field, Kind, Source, SparseBlock, Table, TableColumn, Text};
 pub use write::{TableWriter, write_atomically, write_table};

@@ -4,6 +4,7 @@
 use paretau_core::{ColumnKind, Csr, Features, Handles};
 use paretau_data::{
     ColumnData, Encoder, EncoderPolicy, Kind, RoleSpec, SparseBlock, Table, TableColumn, Text, arms_of, assign,
+    assign_all_arms,
 };
 
 fn number(name: &str, values: &[f64]) -> TableColumn {
@@ -249,6 +250,41 @@ fn treatments_have_many_spellings() {
         };
         assert_eq!(assign(table.unwrap(), &spec).unwrap().t, want, "{cells:?}");
     }
+}
+
+#[test]
+fn several_arms_are_told_by_their_control() {
+    let cells = ["b", "placebo", "a", "b", "c"];
+    let named = |control: Option<&str>, cells: &[&str]| {
+        let numeric: Option<Vec<f64>> = cells.iter().map(|c| c.parse().ok()).collect();
+        let column = numeric.map_or_else(|| text("t", cells), |v| number("t", &v));
+        let y: Vec<f64> = (0..cells.len()).map(|i| i as f64).collect();
+        let table = Table::new(vec![column, number("y", &y), number("x", &y)]).unwrap();
+        assign_all_arms(table, &RoleSpec { control_value: control.map(str::to_owned), ..RoleSpec::new("t", "y") })
+    };
+    let all = named(None, &cells).unwrap();
+    assert_eq!(
+        (all.arms.clone(), all.other_arms.clone()),
+        (["placebo", "a"].map(str::to_owned), vec!["b".into(), "c".into()])
+    );
+    assert_eq!(all.t, [2, 0, 1, 2, 3]);
+    let by_flag = named(Some("b"), &cells).unwrap();
+    assert_eq!(by_flag.arms, ["b", "a"]);
+    assert_eq!(by_flag.other_arms, ["c", "placebo"]);
+    assert_eq!(named(None, &["10", "0", "9", "0"]).unwrap().t, [2, 0, 1, 0]);
+    let error = named(None, &["a", "b", "c"]).unwrap_err().to_string();
+    assert!(error.contains("--control-value") && error.contains("`a` (1 rows)"), "{error}");
+    // Two values are two arms, several asked for or not.
+    assert_eq!(named(None, &["no", "yes", "no"]).unwrap().t, [0, 1, 0]);
+    assert!(named(None, &["a", "a"]).unwrap_err().to_string().contains("both arms"));
+
+    let pair = all.pair(2);
+    assert_eq!(
+        (pair.t.clone(), pair.rows.clone(), pair.y.clone()),
+        (vec![1, 0, 1], vec![0, 1, 3], vec![0.0, 1.0, 3.0])
+    );
+    assert_eq!(pair.arms, ["placebo", "b"]);
+    assert_eq!((pair.features.n_rows(), pair.rows_left_out), (3, 2));
 }
 
 #[test]

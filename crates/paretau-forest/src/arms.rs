@@ -1,9 +1,13 @@
 //! A causal forest for several arms: all contrasts with the control at once, in one forest.
 
-use paretau_core::{Design, Effects, Error, Event, Features, FitContext, Importance, Result, State};
+use paretau_core::{
+    Contrast, Design, Diagnostics, Effects, Error, Event, Features, FitContext, FittedModel, Result, State,
+};
+use serde::{Deserialize, Serialize};
 
 use crate::bins::Bins;
-use crate::causal_forest::{CausalForest, CausalForestConfig};
+use crate::causal_forest::{CausalForest, CausalForestConfig, warn_unseen};
+use crate::causal_model::inside;
 use crate::effect::{Slopes, slopes};
 use crate::forest::Forest;
 use crate::importance::importance;
@@ -20,10 +24,13 @@ use crate::split::ArmsRule;
 /// Nodes of at most this many rows are leaves of the centering forests.
 const LEAVES: usize = 5;
 
+/// The part of a state by which a forest for several arms is known.
+const FACTS: &str = "arms";
+
 /// A causal forest for several arms: the effect of every arm against the first, with standard errors.
 ///
 /// ```
-/// use paretau_core::{Dense, Design, Features, FitContext, Seed};
+/// use paretau_core::{Dense, Design, Features, FitContext, FittedModel, Seed};
 /// use paretau_forest::{ArmsForest, CausalForestConfig};
 ///
 /// # fn main() -> paretau_core::Result<()> {
@@ -34,7 +41,7 @@ const LEAVES: usize = 5;
 /// let design = Design::with_arms(Features::Dense(Dense::new(n, 2, x)?), arm, y, 3)?;
 /// let config = CausalForestConfig { n_estimators: 100, ..CausalForestConfig::default() };
 /// let model = ArmsForest::new(config)?.fit(&design, &FitContext::silent(Seed(1)))?;
-/// let effects = model.effects(design.x())?;
+/// let effects = model.arms(design.x())?;
 /// assert_eq!(effects.len(), 2);
 /// let mean = |tau: &[f64]| tau.iter().sum::<f64>() / tau.len() as f64;
 /// assert!((mean(&effects[0].tau) - 1.0).abs() < 0.3 && (mean(&effects[1].tau) + 2.0).abs() < 0.3);
@@ -57,9 +64,18 @@ pub struct ArmsForestModel {
     forest: Forest,
     m: MeanForest,
     e: Vec<MeanForest>,
-    overall: Vec<f64>,
-    importance: Vec<Importance>,
+    facts: Facts,
+    diagnostics: Diagnostics,
     held_out: Option<Vec<Effects>>,
+}
+
+/// Small facts of a forest for several arms.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Facts {
+    /// Each arm's effect over all rows, for rows about which no tree can tell.
+    overall: Vec<f64>,
+    /// Training rows.
+    n_rows: usize,
 }
 
 impl ArmsForest {
@@ -75,6 +91,12 @@ impl ArmsForest {
             return Err(Error::unfit(format!(
                 "a forest compares at most {} arms, the data have {}; combine or leave out arms",
                 MAX_DIM + 1,
+                dim + 1
+            )));
+        }
+        if dim > 1 && design.propensity().is_some() {
+            return Err(Error::unfit(format!(
+                "propensity: one propensity a row says nothing about {} arms; leave the column out, or compare two arms",
                 dim + 1
             )));
         }
@@ -117,9 +139,10 @@ impl ArmsForest {
         let rule = ArmsRule { dim, min_node_size: config.min_node_size as f64, alpha: config.alpha };
         let (forest, in_bag) = recipes::arms(&kitchen, rule, labels)?;
         let found = forest.map_blocks_out_of_bag(&ground.codes, &in_bag, |block| slopes(block, dim));
-        let overall = (0..dim).map(|k| mean_tau(&found, k)).collect();
-        let mut model =
-            ArmsForestModel { importance: importance(&forest, rows.columns), forest, m, e, overall, held_out: None };
+        let facts = Facts { overall: (0..dim).map(|k| mean_tau(&found, k)).collect(), n_rows: n };
+        let mut diagnostics = Diagnostics { importance: importance(&forest, rows.columns), ..Diagnostics::default() };
+        warn_unseen(found.iter().filter(|s| s.is_none()).count(), &mut diagnostics);
+        let mut model = ArmsForestModel { forest, m, e, facts, diagnostics, held_out: None };
         model.held_out = Some(model.assemble(&found, &m_hat, &e_hat));
         Ok(model)
     }
@@ -131,11 +154,85 @@ fn mean_tau(found: &[Option<Slopes>], contrast: usize) -> f64 {
 }
 
 impl ArmsForestModel {
-    /// Effects of every arm against the control, in the arms' order: `effects(x)[k]` is arm `k + 1`.
-    pub fn effects(&self, x: &Features) -> Result<Vec<Effects>> {
-        input::check_columns(self.forest.bins.n_cols(), x)?;
+    /// Whether the state is one of a forest for several arms.
+    pub(crate) fn is_in(state: &State) -> bool {
+        state.json.get(FACTS).is_some()
+    }
+
+    /// The model back from its state.
+    pub fn load(state: &State) -> Result<Self> {
+        let facts: Facts = state.nested(FACTS)?.parse()?;
+        let bins = Bins::load(&state.nested("bins")?)?;
+        let forest = Forest::load(&state.nested("forest")?, bins.clone())?;
+        let dim = facts.overall.len();
+        if dim == 0 || dim > MAX_DIM || forest.width != moments_width(dim) {
+            return Err(Error::bad_model("the number of arms does not fit the forest"));
+        }
+        if facts.overall.iter().any(|tau| !tau.is_finite()) {
+            return Err(Error::bad_model("an arm's effect over all rows is not a number"));
+        }
+        let e = (0..dim).map(|k| MeanForest::load(&state.nested(&format!("e{k}"))?, &bins)).collect::<Result<_>>()?;
+        let m = MeanForest::load(&state.nested("m")?, &bins)?;
+        Ok(Self { forest, m, e, facts, diagnostics: state.nested("diagnostics")?.parse()?, held_out: None })
+    }
+
+    fn slopes(&self, x: &Features) -> Result<Vec<Option<Slopes>>> {
+        input::check_columns(self.n_features(), x)?;
         let dim = self.e.len();
-        let found = self.forest.map_blocks(x, |block| slopes(block, dim));
+        Ok(self.forest.map_blocks(x, |block| slopes(block, dim)))
+    }
+
+    /// An arm's effect and its error. A row about which nothing is known is at least as uncertain as any other.
+    fn contrast_of(&self, found: &[Option<Slopes>], k: usize) -> Contrast {
+        let variance = |s: &Option<Slopes>| s.and_then(|s| s.variance).map(|v| v[k]);
+        let widest = found.iter().filter_map(variance).fold(f64::NEG_INFINITY, f64::max);
+        Contrast {
+            tau: found.iter().map(|s| s.map_or(self.facts.overall[k], |s| s.tau[k])).collect(),
+            se: (widest >= 0.0).then(|| found.iter().map(|s| variance(s).unwrap_or(widest).sqrt()).collect()),
+        }
+    }
+
+    /// The control's outcome is m − Σ eₖτₖ, an arm's that plus its effect.
+    fn assemble(&self, found: &[Option<Slopes>], m: &[f64], e_hat: &[f64]) -> Vec<Effects> {
+        let dim = self.e.len();
+        let contrasts: Vec<Contrast> = (0..dim).map(|k| self.contrast_of(found, k)).collect();
+        let e = |i: usize| &e_hat[i * dim..(i + 1) * dim];
+        let mu0: Vec<f64> = (0..m.len())
+            .map(|i| m[i] - e(i).iter().zip(&contrasts).map(|(e, contrast)| e * contrast.tau[i]).sum::<f64>())
+            .collect();
+        let among_two = |i: usize, k: usize| {
+            let (own, control) = (e(i)[k].max(0.0), (1.0 - e(i).iter().sum::<f64>()).max(0.0));
+            inside(if own + control > 0.0 { own / (own + control) } else { 0.5 }, self.facts.n_rows)
+        };
+        contrasts
+            .into_iter()
+            .enumerate()
+            .map(|(k, Contrast { tau, se })| Effects {
+                mu1: mu0.iter().zip(&tau).map(|(mu, tau)| mu + tau).collect(),
+                mu0: mu0.clone(),
+                e: Some((0..m.len()).map(|i| among_two(i, k)).collect()),
+                tau,
+                se,
+            })
+            .collect()
+    }
+}
+
+impl FittedModel for ArmsForestModel {
+    fn n_features(&self) -> usize {
+        self.forest.bins.n_cols()
+    }
+
+    fn effects(&self, x: &Features) -> Result<Effects> {
+        Ok(self.arms(x)?.swap_remove(0))
+    }
+
+    fn contrast(&self, x: &Features) -> Result<Contrast> {
+        Ok(self.contrast_of(&self.slopes(x)?, 0))
+    }
+
+    fn arms(&self, x: &Features) -> Result<Vec<Effects>> {
+        let (found, dim) = (self.slopes(x)?, self.e.len());
         let mut e_hat = vec![0.0; x.n_rows() * dim];
         for (k, forest) in self.e.iter().enumerate() {
             forest.predict(x).into_iter().enumerate().for_each(|(i, e)| e_hat[i * dim + k] = e);
@@ -143,21 +240,18 @@ impl ArmsForestModel {
         Ok(self.assemble(&found, &self.m.predict(x), &e_hat))
     }
 
-    /// Effects of the training rows from trees that have not seen them. Not part of the saved state.
-    pub fn held_out_effects(&self) -> Option<&[Effects]> {
-        self.held_out.as_deref()
+    fn n_treated_arms(&self) -> usize {
+        self.e.len()
     }
 
-    /// Each column's share of the splits, those near the root counting most.
-    pub fn importance(&self) -> &[Importance] {
-        &self.importance
+    fn diagnostics(&self) -> &Diagnostics {
+        &self.diagnostics
     }
 
-    /// Everything needed to bring the model back.
-    pub fn state(&self) -> Result<State> {
+    fn state(&self) -> Result<State> {
         let mut state = State::default();
-        state.nest("overall", State::new(&self.overall)?);
-        state.nest("importance", State::new(&self.importance)?);
+        state.nest(FACTS, State::new(&self.facts)?);
+        state.nest("diagnostics", State::new(&self.diagnostics)?);
         state.nest("bins", self.forest.bins.state()?);
         state.nest("forest", self.forest.state()?);
         state.nest("m", self.m.state()?);
@@ -165,36 +259,11 @@ impl ArmsForestModel {
         Ok(state)
     }
 
-    /// The model back from its state.
-    pub fn load(state: &State) -> Result<Self> {
-        let overall: Vec<f64> = state.nested("overall")?.parse()?;
-        let bins = Bins::load(&state.nested("bins")?)?;
-        let forest = Forest::load(&state.nested("forest")?, bins.clone())?;
-        let dim = overall.len();
-        if dim == 0 || dim > MAX_DIM || forest.width != moments_width(dim) {
-            return Err(Error::bad_model("the number of arms does not fit the forest"));
-        }
-        let e = (0..dim).map(|k| MeanForest::load(&state.nested(&format!("e{k}"))?, &bins)).collect::<Result<_>>()?;
-        let m = MeanForest::load(&state.nested("m")?, &bins)?;
-        Ok(Self { forest, m, e, overall, importance: state.nested("importance")?.parse()?, held_out: None })
+    fn held_out_effects(&self) -> Option<&Effects> {
+        self.held_out.as_ref().map(|arms| &arms[0])
     }
 
-    /// The control's outcome is m − Σ eₖτₖ, an arm's that plus its effect.
-    fn assemble(&self, found: &[Option<Slopes>], m: &[f64], e_hat: &[f64]) -> Vec<Effects> {
-        let dim = self.overall.len();
-        let tau = |i: usize, k: usize| found[i].map_or(self.overall[k], |s| s.tau[k]);
-        let mu0: Vec<f64> =
-            (0..m.len()).map(|i| m[i] - (0..dim).map(|k| e_hat[i * dim + k] * tau(i, k)).sum::<f64>()).collect();
-        (0..dim)
-            .map(|k| {
-                let mut out =
-                    Effects::from_outcomes(mu0.clone(), mu0.iter().enumerate().map(|(i, mu)| mu + tau(i, k)).collect());
-                out.tau = (0..m.len()).map(|i| tau(i, k)).collect();
-                let variance = |s: &Option<Slopes>| s.and_then(|s| s.variance).map(|v| v[k]);
-                let widest = found.iter().filter_map(variance).fold(f64::NEG_INFINITY, f64::max);
-                out.se = (widest >= 0.0).then(|| found.iter().map(|s| variance(s).unwrap_or(widest).sqrt()).collect());
-                out
-            })
-            .collect()
+    fn held_out_arms(&self) -> Option<&[Effects]> {
+        self.held_out.as_deref()
     }
 }

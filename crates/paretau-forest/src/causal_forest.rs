@@ -8,6 +8,7 @@ use paretau_core::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::arms::{ArmsForest, ArmsForestModel};
 use crate::causal_model::{CausalForestModel, Facts, Nuisance, out_of_bag};
 use crate::centre::Centrer;
 use crate::choose::{Shape, Trial};
@@ -171,12 +172,17 @@ pub const CAUSAL_FOREST: ConfigEntry<CausalForestConfig> = ConfigEntry {
         class: "CausalForest",
         summary: "Honest causal forest with local centering and little-bags standard errors",
         reference: "Athey, Tibshirani and Wager 2019, Generalized random forests, Annals of Statistics 47(2)",
-        handles: Handles { missing: true, sparse: true, categories: true, many_arms: false },
+        handles: Handles { missing: true, sparse: true, categories: true, many_arms: true },
     },
     params: PARAMS,
     preset: CausalForestConfig::default,
     build: |config, tools| Ok(Box::new(CausalForest::new(config)?.with_tools(tools))),
-    load: |state, tools| Ok(Box::new(CausalForestModel::load(state, tools)?)),
+    load: |state, tools| {
+        if ArmsForestModel::is_in(state) {
+            return Ok(Box::new(ArmsForestModel::load(state)?));
+        }
+        Ok(Box::new(CausalForestModel::load(state, tools)?))
+    },
 };
 
 const NAME: &str = "causal-forest";
@@ -260,7 +266,8 @@ impl CausalForest {
         if config.honest.is_none() && !shape.honest {
             diagnostics.warn(
                 "trees-not-honest",
-                "trees that split and answer by the same rows fitted unseen rows better here, so these are used; their intervals                  are narrower than they should be. Set honest=true for intervals with a known coverage.",
+                "trees that split and answer by the same rows fitted unseen rows better here, so these are used; their intervals \
+                 are narrower than they should be. Set honest=true for intervals with a known coverage.",
             );
         }
         diagnostics.note("splits_by_mse", f64::from(u8::from(shape.criterion == Criterion::Mse)));
@@ -318,6 +325,9 @@ impl CausalForest {
 
 impl Estimator for CausalForest {
     fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>> {
+        if design.n_arms() > 2 {
+            return Ok(Box::new(ArmsForest::new(self.config)?.fit(design, ctx)?));
+        }
         let treatment = two_arms(design, NAME)?;
         Ok(Box::new(self.fit_rows(&CausalRows::of_design(design, &treatment), ctx)?))
     }

@@ -157,7 +157,7 @@ fn contrast(slopes: &[Option<Slope>], facts: &Facts) -> Contrast {
 }
 
 /// A propensity strictly between 0 and 1: drawn in by half a row.
-fn inside(e: f64, n: usize) -> f64 {
+pub(crate) fn inside(e: f64, n: usize) -> f64 {
     (e.clamp(0.0, 1.0) * n as f64 + 0.5) / (n as f64 + 1.0)
 }
 

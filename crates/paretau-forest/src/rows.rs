@@ -88,7 +88,7 @@ pub(crate) fn two_arms(design: &Design, estimator: &str) -> Result<Vec<f64>> {
     Err(Error::Unsupported {
         estimator: estimator.to_owned(),
         message: format!(
-            "compares two arms, the data have {}; choose two of them, or use the forest for several arms",
+            "compares two arms, the data have {}; choose two of them, or use `causal-forest`, which takes several",
             design.n_arms()
         ),
     })

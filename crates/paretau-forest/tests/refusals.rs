@@ -119,12 +119,15 @@ fn the_forest_for_several_arms_refuses_the_same() {
 }
 
 #[test]
-fn several_arms_are_pointed_to_their_own_forest() {
+fn several_arms_are_pointed_to_the_forest_that_takes_them() {
     let known = confounded(60, 3, 6);
     let t: Vec<u8> = (0..60).map(|i| (i % 3) as u8).collect();
     let design = Design::with_arms(known.x.clone(), t, known.y.clone(), 3).unwrap();
-    let error = CAUSAL_FOREST.build(&Params::none(), &TOOLS).unwrap().fit(&design, &ctx()).unwrap_err();
+    let error = CAUSAL_FOREST_DML.build(&Params::none(), &TOOLS).unwrap().fit(&design, &ctx()).unwrap_err();
     assert!(error.to_string().contains("two arms, the data have 3"));
+    let known = design.with_propensity(vec![0.3; 60]).unwrap();
+    let error = CAUSAL_FOREST.build(&Params::none(), &TOOLS).unwrap().fit(&known, &ctx()).unwrap_err();
+    assert!(error.to_string().contains("one propensity a row"), "{error}");
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn several_arms_are_told_apart() {
     let (design, first, second) = three_arms(4000, 8);
     let config = CausalForestConfig { n_estimators: 300, ..CausalForestConfig::default() };
     let model = ArmsForest::new(config).unwrap().fit(&design, &FitContext::silent(Seed(1))).unwrap();
-    let effects = model.effects(design.x()).unwrap();
+    let effects = model.arms(design.x()).unwrap();
     assert_eq!(effects.len(), 2);
     assert!(effects.iter().all(paretau_core::Effects::is_finite));
     for (found, truth) in effects.iter().zip([&first, &second]) {
@@ -152,7 +152,7 @@ fn several_arms_are_told_apart() {
         assert!(found.se.as_ref().unwrap().iter().all(|s| *s > 0.0));
     }
     let back = ArmsForestModel::load(&model.state().unwrap()).unwrap();
-    assert_eq!(back.effects(design.x()).unwrap(), effects);
+    assert_eq!(back.arms(design.x()).unwrap(), effects);
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn two_arms_by_the_forest_for_several_agree_with_the_forest_for_two() {
     let ctx = FitContext::silent(Seed(1));
     let several = ArmsForest::new(config).unwrap().fit(&train.design(), &ctx).unwrap();
     let two = fit(&CAUSAL_FOREST, &train, 200);
-    let (a, b) = (&several.effects(&train.x).unwrap()[0], two.effects(&train.x).unwrap());
+    let (a, b) = (&several.effects(&train.x).unwrap(), two.effects(&train.x).unwrap());
     assert!(rmse(&a.tau, &b.tau) < 0.1, "{}", rmse(&a.tau, &b.tau));
 }
 

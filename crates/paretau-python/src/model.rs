@@ -125,8 +125,9 @@ impl Model {
         Ok(out)
     }
 
-    /// Predictions of every row as arrays: `mu0 mu1 tau`; with `propensity` also `e`, and `w_raw w` if the table has the
-    /// treatment column; and `notes`, a list of sentences.
+    /// Predictions of every row as arrays: `mu0 mu1 tau`; with `propensity` also `e`, `w_raw w` if the table has the
+    /// treatment column, and `arms`, where each arm against the control has `mu tau` and perhaps `se`; and `notes`, a list
+    /// of sentences.
     #[pyo3(signature = (table, *, propensity, n_jobs = None))]
     fn predict<'py>(
         &self,
@@ -139,8 +140,8 @@ impl Model {
         let (effects, report, overlap) = enter(py, to_py, || {
             with_threads(n_jobs, || {
                 if propensity {
-                    let Predictions { effects, e, weights, report, .. } = self.inner.predict(&table)?;
-                    Ok((effects, report, Some((e, weights))))
+                    let Predictions { effects, other_arms, e, weights, report, .. } = self.inner.predict(&table)?;
+                    Ok((effects, report, Some((e, weights, other_arms))))
                 } else {
                     let (effects, report) = self.inner.effects(&table)?;
                     Ok((effects, report, None))
@@ -149,16 +150,29 @@ impl Model {
         })?;
         let out = PyDict::new(py);
         out.set_item("notes", report.notes())?;
-        out.set_item("mu0", give(py, effects.mu0))?;
-        out.set_item("mu1", give(py, effects.mu1))?;
-        out.set_item("tau", give(py, effects.tau))?;
-        if let Some((e, weights)) = overlap {
+        if let Some((e, weights, other_arms)) = overlap {
+            let arms = PyDict::new(py);
+            let about = self.inner.about();
+            let names = std::iter::once(&about.arms[1]).chain(about.other_arms.iter().map(|arm| &arm.name));
+            for (name, effects) in names.zip(std::iter::once(&effects).chain(&other_arms)) {
+                let told = PyDict::new(py);
+                told.set_item("mu", give(py, effects.mu1.clone()))?;
+                told.set_item("tau", give(py, effects.tau.clone()))?;
+                if let Some(se) = &effects.se {
+                    told.set_item("se", give(py, se.clone()))?;
+                }
+                arms.set_item(name, told)?;
+            }
+            out.set_item("arms", arms)?;
             out.set_item("e", give(py, e))?;
             if let Some(weights) = weights {
                 out.set_item("w_raw", give(py, weights.raw))?;
                 out.set_item("w", give(py, weights.smooth))?;
             }
         }
+        out.set_item("mu0", give(py, effects.mu0))?;
+        out.set_item("mu1", give(py, effects.mu1))?;
+        out.set_item("tau", give(py, effects.tau))?;
         Ok(out)
     }
 }

@@ -34,6 +34,29 @@ def a_grid(estimator):
     return {"random_state": [0, 1]}
 
 
+def test_several_arms_against_one_control():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(900, 4))
+    arm = rng.integers(0, 3, size=900)
+    y = X[:, 1] + np.array([0.0, 1.0, -2.0])[arm] + 0.5 * rng.normal(size=900)
+    est = paretau.CausalForest(n_estimators=200, random_state=0).fit(X, y, treatment=arm)
+    assert est.arms_ == ["0", "1", "2"]
+    by_arm = est.effect_by_arm(X)
+    assert list(by_arm) == ["1", "2"]
+    assert abs(by_arm["1"].point_estimate.mean() - 1.0) < 0.2
+    assert abs(by_arm["2"].point_estimate.mean() + 2.0) < 0.2
+    assert (by_arm["2"].stderr > 0).all()
+    np.testing.assert_array_equal(by_arm["1"].point_estimate, est.effect(X))
+
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(arm=np.array(["none", "low", "high"])[arm], y=y)
+    named = paretau.fit("causal-forest", frame, treatment="arm", outcome="y", n_estimators=200, random_state=0)
+    assert named.arms_ == ["none", "high", "low"]
+    assert abs(named.effect_by_arm(frame)["low"].point_estimate.mean() - 1.0) < 0.2
+
+    with pytest.raises(paretau.DataError, match="3 values"):
+        paretau.LinearEffect().fit(X, y, treatment=arm)
+
+
 def test_the_whole_surface(estimator, data):
     est = estimator.fit(data.X, data.y, treatment=data.treatment)
     assert est is estimator

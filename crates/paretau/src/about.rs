@@ -23,6 +23,9 @@ pub struct About {
     pub roles: RoleSpec,
     /// Values of the treatment column that mean control and treated.
     pub arms: [String; 2],
+    /// The other arms, when the fit had several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_arms: Vec<OtherArm>,
     /// Kind of outcome.
     pub outcome: OutcomeKind,
     /// Training rows.
@@ -66,6 +69,17 @@ impl About {
         };
         self.diagnostics.warnings.iter().filter(move |w| !repeated(&w.code))
     }
+}
+
+/// An arm besides control and treated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OtherArm {
+    /// Its value in the treatment column.
+    pub name: String,
+    /// Its training rows.
+    pub n_rows: usize,
+    /// Average effect against the control over the rows of both.
+    pub ate: Estimate,
 }
 
 /// A number with its standard error and 95 % interval.

@@ -1,10 +1,10 @@
 //! From a table and the columns' roles to a fitted model.
 
-use paretau_core::{CheckpointStore, Event, FitContext, Observer, Params, Result, Seed, Silent};
-use paretau_data::{Encoder, EncoderPolicy, RoleSpec, Table, assign};
+use paretau_core::{CheckpointStore, Design, Effects, Event, FitContext, Observer, Params, Result, Seed, Silent};
+use paretau_data::{Assigned, Encoder, EncoderPolicy, RoleSpec, Table, assign, assign_all_arms};
 use paretau_eval::{OverlapOptions, overlap_report};
 
-use crate::about::{About, Averages};
+use crate::about::{About, Averages, OtherArm};
 use crate::model::Model;
 use crate::overlap::Overlap;
 use crate::{findings, registry};
@@ -49,7 +49,9 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
         checkpoint: options.checkpoint,
     };
     let source = table.source.path.as_deref().and_then(|path| path.file_name()?.to_str().map(str::to_owned));
-    let assigned = assign(table, roles)?;
+    // Who names the treated value wants it compared with the control, and with nothing else.
+    let several = entry.info().handles.many_arms && roles.treated_value.is_none();
+    let assigned = if several { assign_all_arms(table, roles)? } else { assign(table, roles)? };
     let rows: Vec<usize> = (0..assigned.t.len()).collect();
     let encoder = Encoder::fit(&assigned.features, &EncoderPolicy::from(entry.info().handles), &rows)?;
     let (x, _) = encoder.transform(&assigned.features)?;
@@ -62,16 +64,21 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
     ctx.event(&Event::Stage { name: format!("fitting {}", entry.info().name), total: None });
     let fitted = estimator.fit(&design, &ctx)?;
     ctx.check_interrupt()?;
-    let effects = match fitted.held_out_effects() {
-        Some(held_out) => held_out.clone(),
-        None => fitted.effects(design.x())?,
+    let arms = match fitted.held_out_arms() {
+        Some(held_out) => held_out.to_vec(),
+        None => fitted.arms(design.x())?,
     };
+    let held_out = fitted.held_out_effects().is_some();
+    let all = Fitted { assigned, design, arms };
+    let other_arms = all.other_arms()?;
+    // What follows is about the treated and the control.
+    let Fitted { assigned, design, arms } = all.pair()?;
+    let effects = &arms[0];
     let (overlap, e) = Overlap::fit(&design, effects.e.as_deref(), &ctx)?;
-    let averages = Averages::estimate(&design, &effects, &e)?;
+    let averages = Averages::estimate(&design, effects, &e)?;
     let mut diagnostics = fitted.diagnostics().clone();
     let (mut overlap_report, weights) = overlap_report(&e, design.t(), &OverlapOptions::default())?;
-    let held_out = fitted.held_out_effects().is_some();
-    let findings = findings::find(&assigned, &design, &effects, held_out, &e, &weights)?;
+    let findings = findings::find(&assigned, &design, effects, held_out, &e, &weights)?;
     let named = assigned.features.columns().iter().map(|column| column.name.as_str());
     // It explains most of what else may look odd, so that it comes first.
     if let Some(warning) = findings::determined(&design, named, options.seed) {
@@ -83,8 +90,9 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
     let about = About {
         estimator: entry.info().name.to_owned(),
         params,
-        roles: roles.clone(),
+        roles: if other_arms.is_empty() { roles.clone() } else { between(roles, &assigned.arms) },
         arms: assigned.arms.clone(),
+        other_arms,
         outcome: design.outcome(),
         n_rows: design.n_rows(),
         n_treated: design.rows_of_arm(1).len(),
@@ -99,4 +107,44 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
         source,
     };
     Ok(Model::new(entry, about, encoder, fitted, overlap, findings))
+}
+
+/// The training rows with each arm's effects.
+struct Fitted {
+    assigned: Assigned,
+    design: Design,
+    arms: Vec<Effects>,
+}
+
+impl Fitted {
+    /// The rows of the control and the `k`-th arm, which is then the treated one.
+    fn of_arm(&self, k: usize) -> Result<Self> {
+        let arm = u8::try_from(k).unwrap_or(u8::MAX);
+        let (rows, assigned) = (self.assigned.rows_of_pair(arm), self.assigned.pair(arm));
+        let design = assigned.design(self.design.x().select(&rows), self.design.columns().to_vec())?;
+        let design = design.with_outcome(self.design.outcome())?;
+        Ok(Self { assigned, design, arms: vec![self.arms[k - 1].select(&rows)] })
+    }
+
+    /// The rows of control and treated: all of them, unless there are several arms.
+    fn pair(self) -> Result<Self> {
+        if self.arms.len() == 1 { Ok(self) } else { self.of_arm(1) }
+    }
+
+    /// What is told of the arms besides control and treated.
+    fn other_arms(&self) -> Result<Vec<OtherArm>> {
+        let told = |(k, name): (usize, &String)| {
+            let Self { design, arms, .. } = self.of_arm(k)?;
+            let share = design.rows_of_arm(1).len() as f64 / design.n_rows() as f64;
+            let e = arms[0].e.clone().unwrap_or_else(|| vec![share; design.n_rows()]);
+            let ate = Averages::estimate(&design, &arms[0], &e)?.ate;
+            Ok(OtherArm { name: name.clone(), n_rows: design.rows_of_arm(1).len(), ate })
+        };
+        (2..).zip(&self.assigned.other_arms).map(told).collect()
+    }
+}
+
+/// The roles with the compared arms named, so that whoever uses them again compares the same.
+fn between(roles: &RoleSpec, [control, treated]: &[String; 2]) -> RoleSpec {
+    RoleSpec { control_value: Some(control.clone()), treated_value: Some(treated.clone()), ..roles.clone() }
 }

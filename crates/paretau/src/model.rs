@@ -33,6 +33,8 @@ impl std::fmt::Debug for Model {
 pub struct Predictions {
     /// Expected outcomes and effects.
     pub effects: Effects,
+    /// The same for the other arms against the control, in the order of [`About::other_arms`].
+    pub other_arms: Vec<Effects>,
     /// Propensities.
     pub e: Vec<f64>,
     /// Arm of each row, where the table has the treatment column; `None` for other values or missing cells.
@@ -86,7 +88,9 @@ impl Model {
     /// Predicts every row of a table that has the model's feature columns; the treatment column is optional.
     pub fn predict(&self, table: &Table) -> Result<Predictions> {
         let (x, report) = self.encoder.transform(table)?;
-        let effects = finite(self.fitted.effects(&x)?)?;
+        let mut arms = self.fitted.arms(&x)?.into_iter().map(finite);
+        let effects = arms.next().unwrap_or_else(|| Err(Error::bad_model("it has no arms")))?;
+        let other_arms = arms.collect::<Result<Vec<_>>>()?;
         let e = match (&effects.e, self.overlap.propensity(&x)?) {
             (Some(own), _) => own.clone(),
             (None, Some(companion)) => companion,
@@ -100,7 +104,7 @@ impl Model {
                 self.overlap.weights(&e, &known)
             })
             .transpose()?;
-        Ok(Predictions { effects, e, t, weights, report })
+        Ok(Predictions { effects, other_arms, e, t, weights, report })
     }
 
     /// Outcomes and effects of every row, without propensities and weights: the fast way when only effects are wanted.
@@ -149,6 +153,10 @@ impl Model {
         let fitted = entry.load(&state.nested("fitted")?, &registry::TOOLBOX)?;
         if fitted.n_features() != encoder.columns().len() {
             return Err(Error::bad_model("its encoder and its estimator disagree about the number of columns"));
+        }
+        let n_arms = 1 + about.other_arms.len();
+        if fitted.n_treated_arms() != n_arms {
+            return Err(Error::bad_model("its description and its estimator disagree about the number of arms"));
         }
         let overlap = Overlap::load(&state.nested("overlap")?)?;
         Ok(Self { entry, about, encoder, fitted, overlap, findings })

@@ -134,6 +134,42 @@ fn outcomes_and_effects_alone_are_those_told_with_propensities() {
     });
 }
 
+/// A trial with three arms whose effects are 1 and -2 on average, of which the second varies.
+fn three_arms(n: usize) -> Design {
+    let d = 5;
+    let mut rng = Seed(21).rng();
+    let x: Vec<f64> = (0..n * d).map(|_| rng.normal()).collect();
+    let t: Vec<u8> = (0..n).map(|_| (rng.bits() % 3) as u8).collect();
+    let y: Vec<f64> =
+        (0..n).map(|i| x[i * d + 1] + [0.0, 1.0, -2.0 + x[i * d]][usize::from(t[i])] + 0.5 * rng.normal()).collect();
+    Design::with_arms(Features::Dense(Dense::new(n, d, x).unwrap()), t, y, 3).unwrap()
+}
+
+#[test]
+fn several_arms_are_compared_with_the_control_or_refused() {
+    let design = three_arms(900);
+    each(|entry| {
+        let name = &entry.info().name;
+        let estimator = entry.build(&fixed(entry), &TOOLBOX).unwrap();
+        if !entry.info().handles.many_arms {
+            let error = estimator.fit(&design, &FitContext::silent(Seed(5))).unwrap_err().to_string();
+            assert!(error.contains("two arms"), "{name}: {error}");
+            return;
+        }
+        let model = fit(entry, &design, 2);
+        let arms = model.arms(design.x()).unwrap();
+        assert_eq!((arms.len(), model.n_treated_arms()), (2, 2), "{name}");
+        assert_eq!(arms[0], effects(model.as_ref(), design.x()), "{name}: the first arm is the treated one");
+        for (arm, truth) in arms.iter().zip([1.0, -2.0]) {
+            assert!(arm.is_finite() && (mean(&arm.tau) - truth).abs() < 0.2, "{name}: {} for {truth}", mean(&arm.tau));
+        }
+        assert_eq!(fit(entry, &design, 1).arms(design.x()).unwrap(), arms, "{name}: another number of threads");
+        let bytes = model_file::to_bytes(&model.state().unwrap()).unwrap();
+        let back = entry.load(&model_file::from_bytes(&bytes).unwrap(), &TOOLBOX).unwrap();
+        assert_eq!(back.arms(design.x()).unwrap(), arms, "{name}: from its file");
+    });
+}
+
 #[test]
 fn swapping_the_arms_flips_the_sign() {
     let (design, _) = trial(600, 0.5, heterogeneous);

@@ -187,7 +187,8 @@ fn say_left_out(left_out: &[String], model: &Model, progress: &Progress) {
     progress.say(&format!("columns not used by the model: {}{more}", names[..names.len().min(NAMED)].join(", ")));
 }
 
-/// The output's columns for one batch: id, `mu0, mu1, tau[, lo, hi], e[, w_raw, w]`.
+/// The output's columns for one batch: id, `mu0, mu1, tau[, lo, hi], e[, w_raw, w]`, and for each further arm of a fit
+/// with several `mu_ARM, tau_ARM[, lo_ARM, hi_ARM]`.
 pub(super) fn rows(
     model: &Model,
     batch: &Table,
@@ -215,6 +216,16 @@ pub(super) fn rows(
             |values: &[f64]| values.iter().zip(t).map(|(&w, t)| if t.is_some() { w } else { f64::NAN }).collect();
         columns.push(TableColumn::number("w_raw", known(&weights.raw)));
         columns.push(TableColumn::number("w", known(&weights.smooth)));
+    }
+    for (arm, effects) in model.about().other_arms.iter().zip(&p.other_arms) {
+        let named = |what: &str, values| TableColumn::number(format!("{what}_{}", arm.name), values);
+        columns.push(named("mu", effects.mu1.clone()));
+        columns.push(named("tau", effects.tau.clone()));
+        if let Some(level) = level {
+            let (lo, hi) = model.interval(&effects.tau, effects.se.as_deref(), level)?;
+            columns.push(named("lo", lo));
+            columns.push(named("hi", hi));
+        }
     }
     Ok(Table::new(columns)?)
 }

@@ -75,7 +75,21 @@ pub(crate) fn in_words(model: &Model) -> String {
         format!("{} ({} to {})", output::number(average.value), output::number(average.lo), output::number(average.hi))
     });
     lines.push(format!("among the treated {treated}; among those who could have gone either way {either}"));
+    if !about.other_arms.is_empty() {
+        lines.insert(1, format!("arm `{}` against `{}`:", about.arms[1], about.arms[0]));
+    }
     lines.extend(about.overlap.in_words());
+    lines.extend(about.other_arms.iter().map(|arm| {
+        format!(
+            "arm `{}` against `{}` ({} rows): average effect {} ({} to {})",
+            arm.name,
+            about.arms[0],
+            arm.n_rows,
+            output::number(arm.ate.value),
+            output::number(arm.ate.lo),
+            output::number(arm.ate.hi)
+        )
+    }));
     lines.extend(about.own_warnings().map(|warning| format!("warning: {}", warning.message)));
     lines.join("\n")
 }

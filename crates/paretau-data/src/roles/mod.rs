@@ -72,7 +72,7 @@ pub struct Assigned {
     pub features: Table,
     /// Rows of the given table that are used, ascending.
     pub rows: Vec<usize>,
-    /// Arm of each row: 1 treated, 0 control.
+    /// Arm of each row: 1 treated, 0 control; from 2 on the other arms, in their order.
     pub t: Vec<u8>,
     /// Outcomes.
     pub y: Vec<f64>,
@@ -88,6 +88,8 @@ pub struct Assigned {
     pub oracle: Option<Oracle>,
     /// The treatment column's values that stand for control and treated.
     pub arms: [String; 2],
+    /// The values of the other arms, where several were asked for.
+    pub other_arms: Vec<String>,
     /// What was done that the analyst should know of.
     pub notes: Vec<String>,
     /// Rows left out, for a missing treatment or outcome or another value of the treatment.
@@ -101,9 +103,38 @@ impl Assigned {
         named.chain(self.features.sparse().into_iter().flat_map(|b| b.names.iter().cloned())).collect()
     }
 
+    /// Places of the rows of the control and of one other arm.
+    pub fn rows_of_pair(&self, arm: u8) -> Vec<usize> {
+        (0..self.t.len()).filter(|&i| self.t[i] == 0 || self.t[i] == arm).collect()
+    }
+
+    /// The control and one other arm, which is then the treated one, for their rows alone.
+    #[must_use]
+    pub fn pair(&self, arm: u8) -> Self {
+        let rows = self.rows_of_pair(arm);
+        let pick = |values: &Vec<f64>| rows.iter().map(|&i| values[i]).collect::<Vec<f64>>();
+        let names: Vec<&String> = self.arms.iter().chain(&self.other_arms).collect();
+        Self {
+            features: self.features.select(&rows),
+            rows: rows.iter().map(|&i| self.rows[i]).collect(),
+            t: rows.iter().map(|&i| u8::from(self.t[i] == arm)).collect(),
+            y: pick(&self.y),
+            weight: self.weight.as_ref().map(pick),
+            propensity: self.propensity.as_ref().map(pick),
+            groups: self.groups.as_ref().map(|groups| rows.iter().map(|&i| groups[i]).collect()),
+            id: self.id.as_ref().map(|id| id.select(&rows)),
+            oracle: self.oracle.as_ref().map(|oracle| oracle.select(&rows)),
+            arms: [names[0].clone(), names[usize::from(arm)].clone()],
+            other_arms: vec![],
+            notes: self.notes.clone(),
+            rows_left_out: self.rows_left_out + self.t.len() - rows.len(),
+        }
+    }
+
     /// The design of these rows with encoded features.
     pub fn design(&self, x: Features, columns: Vec<Column>) -> Result<Design> {
-        let mut design = Design::new(x, self.t.clone(), self.y.clone())?.named(columns)?;
+        let mut design =
+            Design::with_arms(x, self.t.clone(), self.y.clone(), 2 + self.other_arms.len())?.named(columns)?;
         if let Some(weight) = &self.weight {
             design = design.weighted(weight.clone())?;
         }
@@ -117,14 +148,25 @@ impl Assigned {
     }
 }
 
-/// Gives the columns of a table their roles; rows without a treatment or an outcome are left out and counted.
+/// Gives the columns of a table their roles; rows without a treatment or an outcome, or with one that is neither treated
+/// nor control, are left out and counted.
 pub fn assign(table: Table, spec: &RoleSpec) -> Result<Assigned> {
+    give(table, spec, false)
+}
+
+/// The same with every value of the treatment column an arm. The treated value may be left out, and the first besides
+/// the control takes its place.
+pub fn assign_all_arms(table: Table, spec: &RoleSpec) -> Result<Assigned> {
+    give(table, spec, true)
+}
+
+fn give(table: Table, spec: &RoleSpec, several: bool) -> Result<Assigned> {
     check_spec(spec)?;
     for (_, name) in spec.named() {
         table.require(name)?;
     }
     let mut notes = table.notes.clone();
-    let arms = treatment::decode(&table, table.require(&spec.treatment)?, spec)?;
+    let arms = treatment::decode(&table, table.require(&spec.treatment)?, spec, several)?;
     let y = numbers(&table, &spec.outcome, "outcome")?;
     let n = table.n_rows();
     let rows: Vec<usize> = (0..n).filter(|&i| arms.arm[i].is_some() && !y[i].is_nan()).collect();
@@ -143,12 +185,9 @@ pub fn assign(table: Table, spec: &RoleSpec) -> Result<Assigned> {
     }
     let pick = |values: &[f64]| rows.iter().map(|&i| values[i]).collect::<Vec<f64>>();
     let t: Vec<u8> = rows.iter().filter_map(|&i| arms.arm[i]).collect();
-    for arm in 0..2_u8 {
+    for (arm, name) in (0_u8..).zip(arms.names.iter().chain(&arms.others)) {
         if !t.contains(&arm) {
-            let message = format!(
-                "no row with an outcome has the value `{}`; the effect needs both arms",
-                arms.names[usize::from(arm)]
-            );
+            let message = format!("no row with an outcome has the value `{name}`; the effect needs every arm");
             return Err(table.error(Some(&spec.treatment), None, message));
         }
     }
@@ -190,6 +229,7 @@ pub fn assign(table: Table, spec: &RoleSpec) -> Result<Assigned> {
         id,
         oracle,
         arms: arms.names,
+        other_arms: arms.others,
         notes,
         rows_left_out,
     })

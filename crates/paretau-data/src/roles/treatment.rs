@@ -1,4 +1,4 @@
-//! Which value of the treatment column means treated, and which control.
+//! Which value of the treatment column means treated, which control, and which another arm.
 
 use std::collections::BTreeMap;
 
@@ -10,94 +10,154 @@ use crate::table::{ColumnData, Table, TableColumn, Text, format_number};
 
 /// Arms decoded from a column.
 pub(super) struct Arms {
-    /// 1 treated, 0 control, `None` for missing and other values.
+    /// 1 treated, 0 control, from 2 on the other arms, `None` for missing and left-out values.
     pub(super) arm: Vec<Option<u8>>,
     /// Whether the cell is missing.
     pub(super) missing: Vec<bool>,
     /// The values that mean control and treated.
     pub(super) names: [String; 2],
+    /// The values of the other arms, where several are wanted.
+    pub(super) others: Vec<String>,
 }
+
+/// Most values of a treatment column that are taken for arms; more are a number or a name.
+const MOST_ARMS: usize = 20;
 
 /// Text that means yes or no by itself, with the no first.
 const PAIRS: [(&str, &str); 6] =
     [("0", "1"), ("false", "true"), ("no", "yes"), ("control", "treated"), ("control", "treatment"), ("n", "y")];
 
-/// Reads the treatment column as the spec tells, or by what its values mean.
-pub(super) fn decode(table: &Table, column: &TableColumn, spec: &RoleSpec) -> Result<Arms> {
+/// Text that means control by itself where there are several arms.
+const CONTROLS: [&str; 4] = ["0", "control", "placebo", "none"];
+
+/// Reads the treatment column as the spec tells, or by what its values mean. With `several`, values that are neither
+/// control nor treated are arms of their own; without, their rows are left out.
+pub(super) fn decode(table: &Table, column: &TableColumn, spec: &RoleSpec, several: bool) -> Result<Arms> {
     let (codes, values) = distinct(column);
-    let mut counts = vec![0_usize; values.len()];
-    codes.iter().filter(|&&c| c != Text::MISSING).for_each(|&c| counts[c as usize] += 1);
-    let fail = |message: String| Err(table.error(Some(&column.name), None, message));
-    let find = |wanted: &str| {
-        let number: Option<f64> = wanted.trim().parse().ok();
-        values.iter().position(|v| v == wanted.trim() || (number.is_some() && v.parse::<f64>().ok() == number))
-    };
-    let listed = || list(&values, &counts);
-    let arm_of: Box<dyn Fn(usize) -> Option<u8>>;
-    let names: [String; 2];
-    match (&spec.treated_value, &spec.control_value) {
-        (Some(treated), Some(control)) => {
-            let (Some(t), Some(c)) = (find(treated), find(control)) else {
-                let absent = if find(treated).is_none() { treated } else { control };
-                return fail(format!("no row holds `{absent}`; its values are {}", listed()));
-            };
-            if t == c {
-                return fail(format!("--treated-value and --control-value are both `{treated}`"));
-            }
-            arm_of = Box::new(move |v| {
-                if v == t {
-                    Some(1)
-                } else if v == c {
-                    Some(0)
-                } else {
-                    None
-                }
-            });
-            names = [values[c].clone(), values[t].clone()];
-        }
-        (Some(treated), None) => {
-            let Some(t) = find(treated) else {
-                return fail(format!("no row holds `{treated}`; its values are {}", listed()));
-            };
-            if values.len() != 2 {
-                return fail(format!(
-                    "has {} values ({}); with --treated-value {treated} also tell --control-value",
-                    values.len(),
-                    listed()
-                ));
-            }
-            arm_of = Box::new(move |v| Some(u8::from(v == t)));
-            names = [values[1 - t].clone(), values[t].clone()];
-        }
-        (None, Some(control)) => {
-            return fail(format!("--control-value {control} needs --treated-value; its values are {}", listed()));
-        }
-        (None, None) => {
-            let lower: Vec<String> = values.iter().map(|v| v.to_lowercase()).collect();
-            let place = |word: &str| lower.iter().position(|v| v == word);
-            let pair = PAIRS.iter().find_map(|(no, yes)| Some((place(no)?, place(yes)?)));
-            match pair {
-                Some((c, t)) if values.len() == 2 => {
-                    arm_of = Box::new(move |v| Some(u8::from(v == t)));
-                    names = [values[c].clone(), values[t].clone()];
-                }
-                _ if values.is_empty() => return fail("is empty: no row has a treatment".to_owned()),
-                _ if values.len() == 1 => {
-                    return fail(format!("is `{}` in every row; the effect needs rows of both arms", values[0]));
-                }
-                _ => {
-                    return fail(format!(
-                        "has {} values: {}; say which mean treated and control with --treated-value and --control-value",
-                        values.len(),
-                        listed()
-                    ));
-                }
-            }
+    let (control, treated) = Values::of(&codes, &values)
+        .pair(spec, several)
+        .map_err(|message| table.error(Some(&column.name), None, message))?;
+    let mut others: Vec<usize> = vec![];
+    if several {
+        others.extend((0..values.len()).filter(|&v| v != control && v != treated));
+        // The order of arms should not depend on that of rows.
+        others.sort_by(|&a, &b| order(&values[a], &values[b]));
+        if values.len() > MOST_ARMS {
+            let message = format!("has {} values, too many for arms; group them, or name two of them", values.len());
+            return Err(table.error(Some(&column.name), None, message));
         }
     }
-    let missing: Vec<bool> = codes.iter().map(|&c| c == Text::MISSING).collect();
-    let arm = codes.iter().map(|&c| if c == Text::MISSING { None } else { arm_of(c as usize) }).collect();
-    Ok(Arms { arm, missing, names })
+    let mut arm_of: Vec<Option<u8>> = vec![None; values.len()];
+    [control, treated].iter().chain(&others).zip(0..).for_each(|(&value, arm)| arm_of[value] = Some(arm));
+    Ok(Arms {
+        arm: codes.iter().map(|&c| arm_of.get(c as usize).copied().flatten()).collect(),
+        missing: codes.iter().map(|&c| c == Text::MISSING).collect(),
+        names: [values[control].clone(), values[treated].clone()],
+        others: others.into_iter().map(|v| values[v].clone()).collect(),
+    })
+}
+
+/// Numbers by size, other values by their letters.
+fn order(a: &str, b: &str) -> std::cmp::Ordering {
+    match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(a), Ok(b)) => a.total_cmp(&b),
+        _ => a.cmp(b),
+    }
+}
+
+/// The distinct values of a treatment column and how often each occurs.
+struct Values<'a> {
+    values: &'a [String],
+    counts: Vec<usize>,
+}
+
+impl<'a> Values<'a> {
+    fn of(codes: &[u32], values: &'a [String]) -> Self {
+        let mut counts = vec![0_usize; values.len()];
+        codes.iter().filter(|&&c| c != Text::MISSING).for_each(|&c| counts[c as usize] += 1);
+        Self { values, counts }
+    }
+
+    /// The places of control and treated, or what is wrong.
+    fn pair(&self, spec: &RoleSpec, several: bool) -> Result<(usize, usize), String> {
+        let n = self.values.len();
+        match (&spec.treated_value, &spec.control_value) {
+            (Some(treated), Some(control)) => {
+                let (t, c) = (self.find(treated)?, self.find(control)?);
+                if t == c {
+                    return Err(format!("--treated-value and --control-value are both `{treated}`"));
+                }
+                Ok((c, t))
+            }
+            (Some(treated), None) => {
+                let t = self.find(treated)?;
+                if n != 2 {
+                    return Err(format!(
+                        "has {n} values ({}); with --treated-value {treated} also tell --control-value",
+                        self.listed()
+                    ));
+                }
+                Ok((1 - t, t))
+            }
+            (None, Some(control)) => {
+                let c = self.find(control)?;
+                if n != 2 && !several {
+                    return Err(format!(
+                        "--control-value {control} needs --treated-value; its values are {}",
+                        self.listed()
+                    ));
+                }
+                self.first_besides(c).map(|t| (c, t))
+            }
+            (None, None) => self.by_meaning(several),
+        }
+    }
+
+    fn by_meaning(&self, several: bool) -> Result<(usize, usize), String> {
+        let lower: Vec<String> = self.values.iter().map(|v| v.to_lowercase()).collect();
+        let place = |word: &str| lower.iter().position(|v| v == word);
+        let pair = PAIRS.iter().find_map(|(no, yes)| Some((place(no)?, place(yes)?)));
+        let control = CONTROLS.iter().find_map(|word| place(word));
+        match (pair, control) {
+            (Some(pair), _) if self.values.len() == 2 => Ok(pair),
+            (_, Some(control)) if several && self.values.len() > 2 => self.first_besides(control).map(|t| (control, t)),
+            _ => Err(match self.values.len() {
+                0 => "is empty: no row has a treatment".to_owned(),
+                1 => format!("is `{}` in every row; the effect needs rows of both arms", self.values[0]),
+                n if several && n > 2 => {
+                    format!("has {n} values: {}; say which one is the control with --control-value", self.listed())
+                }
+                n => format!(
+                    "has {n} values: {}; say which mean treated and control with --treated-value and --control-value",
+                    self.listed()
+                ),
+            }),
+        }
+    }
+
+    /// The first value that is not the control.
+    fn first_besides(&self, control: usize) -> Result<usize, String> {
+        let others = (0..self.values.len()).filter(|&v| v != control);
+        let first = others.min_by(|&a, &b| order(&self.values[a], &self.values[b]));
+        first.ok_or_else(|| format!("is `{}` in every row; the effect needs rows of both arms", self.values[control]))
+    }
+
+    fn find(&self, wanted: &str) -> Result<usize, String> {
+        let number: Option<f64> = wanted.trim().parse().ok();
+        let is = |v: &String| v == wanted.trim() || (number.is_some() && v.parse::<f64>().ok() == number);
+        let found = self.values.iter().position(is);
+        found.ok_or_else(|| format!("no row holds `{wanted}`; its values are {}", self.listed()))
+    }
+
+    /// Values with their counts, the commonest first.
+    fn listed(&self) -> String {
+        let mut order: Vec<usize> = (0..self.values.len()).collect();
+        order.sort_by_key(|&k| std::cmp::Reverse(self.counts[k]));
+        let shown: Vec<String> =
+            order.iter().take(8).map(|&k| format!("`{}` ({} rows)", self.values[k], self.counts[k])).collect();
+        let more = if self.values.len() > 8 { format!(" and {} more", self.values.len() - 8) } else { String::new() };
+        format!("{}{more}", shown.join(", "))
+    }
 }
 
 /// The arm of each cell of a treatment column in new data, given the values that meant control and treated when the
@@ -149,13 +209,4 @@ fn distinct(column: &TableColumn) -> (Vec<u32>, Vec<String>) {
             (numbers.iter().map(|&v| code(v)).collect(), distinct.iter().map(|&v| format_number(v)).collect())
         }
     }
-}
-
-/// Values with their counts, the commonest first.
-fn list(values: &[String], counts: &[usize]) -> String {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by_key(|&k| std::cmp::Reverse(counts[k]));
-    let shown: Vec<String> = order.iter().take(8).map(|&k| format!("`{}` ({} rows)", values[k], counts[k])).collect();
-    let more = if values.len() > 8 { format!(" and {} more", values.len() - 8) } else { String::new() };
-    format!("{}{more}", shown.join(", "))
 }

@@ -20,6 +20,9 @@ _PAIRS = (
     ("0", "1"),
 )
 
+# More distinct numbers than this are amounts, not arms.
+_MOST_ARMS = 20
+
 
 def numbers(what: str, values: Any, n_rows: int | None = None) -> np.ndarray:
     """A vector of finite doubles."""
@@ -48,8 +51,10 @@ def numbers(what: str, values: Any, n_rows: int | None = None) -> np.ndarray:
     return np.ascontiguousarray(array)
 
 
-def treatment_column(values: Any, n_rows: int, y: np.ndarray | None = None) -> np.ndarray:
-    """The treatment as 0.0 (control) and 1.0 (treated)."""
+def treatment_column(
+    values: Any, n_rows: int, y: np.ndarray | None = None, *, several: bool = False
+) -> np.ndarray:
+    """The treatment as 0.0 (control) and 1.0 (treated); with `several` also 2.0 and so on, for further arms."""
     if values is None:
         raise InputTypeError("treatment is None: pass treatment=t with 0 for control and 1 for treated, one entry a row")
     column = _frames.series(values)
@@ -67,7 +72,8 @@ def treatment_column(values: Any, n_rows: int, y: np.ndarray | None = None) -> n
         row = int(np.flatnonzero(np.isnan(array))[0])
         raise DataError(f"treatment: row {row + 1} is missing; leave rows without a treatment out")
     distinct = np.unique(array)
-    if kind == "dates" or not np.isin(distinct, (0.0, 1.0)).all():
+    arms = len(distinct) if several and 2 < len(distinct) <= _MOST_ARMS else 2
+    if kind == "dates" or not np.isin(distinct, np.arange(arms)).all():
         raise _not_binary([f"{v:g}" for v in distinct[:6]], len(distinct), y)
     _check_both_arms(array)
     return np.ascontiguousarray(array)

@@ -14,7 +14,7 @@ from . import _checks, _frames, _tables
 from ._compat import BaseEstimator
 from ._errors import DataWarning, NotFittedError, SchemaError, UsageError
 from ._inference import EffectInference, normal_quantile
-from ._paretau import Model, Table, evaluate, fit
+from ._paretau import Model, Table, describe, evaluate, fit
 from ._progress import Progress
 from ._report import OverlapReport, summary_text
 
@@ -54,7 +54,8 @@ class Estimator(BaseEstimator):
         y : array of n numbers
             Outcome.
         treatment : array of n, or the name of a column of `X`
-            0 control, 1 treated. Keyword only: a swapped outcome and treatment would go unnoticed.
+            0 control, 1 treated; estimators that take several arms also 2 and so on, see `effect_by_arm`. Keyword only: a
+            swapped outcome and treatment would go unnoticed.
         sample_weight : array of n, optional
             Row weights.
         propensity : array of n or a number, optional
@@ -69,7 +70,7 @@ class Estimator(BaseEstimator):
         outcome = _checks.numbers("y", y, x.n_rows)
         names = x.names if x.names is not None else _numbered(x.n_cols)
         extras = {
-            "treatment": _checks.treatment_column(treatment, x.n_rows, outcome),
+            "treatment": _checks.treatment_column(treatment, x.n_rows, outcome, several=self._takes_several_arms()),
             "outcome": outcome,
             "weight": _checks.weights("sample_weight", sample_weight, x.n_rows),
             "propensity": _checks.weights("propensity", propensity, x.n_rows),
@@ -107,6 +108,17 @@ class Estimator(BaseEstimator):
         normal_quantile(alpha)  # refuses a bad alpha in our own words
         predictions = self._effect(X, level=1.0 - alpha)
         return predictions["lo"], predictions["hi"]
+
+    def effect_by_arm(self, X: Any) -> dict[str, EffectInference]:
+        """Effect of each arm against the control, by the arm's name, with standard errors and intervals.
+
+        One arm, unless the fit had several. `effect` and all that rests on it is about the first of them.
+        """
+        arms = self._predict(X, propensity=True)["arms"]
+        return {
+            name: EffectInference(told["tau"], told.get("se", np.full_like(told["tau"], np.nan)))
+            for name, told in arms.items()
+        }
 
     def effect_inference(self, X: Any) -> EffectInference:
         """Effects with standard errors, intervals, z statistics and p-values."""
@@ -266,10 +278,18 @@ class Estimator(BaseEstimator):
         self.history_ = about["diagnostics"]["history"]
         self.feature_roles_ = about["diagnostics"]["roles"]
         self.notes_ = about["notes"]
+        self.arms_ = [*about["arms"], *(arm["name"] for arm in about.get("other_arms", []))]
         self.warnings_ = [w["message"] for w in about["diagnostics"]["warnings"] + about["overlap"]["warnings"]]
         self._averages = about["averages"]
 
+    def _takes_several_arms(self) -> bool:
+        return bool(json.loads(describe(next(iter(self._presets))))["handles"]["many_arms"])
+
     def _weigh_training_rows(self, x: _tables.Input, arms: np.ndarray, column: str) -> None:
+        if len(self.arms_) > 2:
+            # Weights make two arms comparable; with several there is one set for each pair.
+            self.raw_weights_ = self.weights_ = None
+            return
         predictions = self._predict(x, propensity=True, arms=arms, column=column)
         self.raw_weights_, self.weights_ = predictions["w_raw"], predictions["w"]
 

@@ -52,7 +52,8 @@ def fit(
     """Fits an estimator, by registry name, to a data frame whose columns are named.
 
     Columns that look like the truth of a simulation (`mu0`, `tau`, …) are no features unless listed in `features`,
-    which also takes patterns such as `"x_*"`. Rows without treatment or outcome are left out and counted in `notes_`.
+    which also takes patterns such as `"x_*"`. Estimators that take several arms take every value of the treatment for
+    one when `treated_value` is not given, and `control_value` is the one that the others are compared with. Rows without treatment or outcome are left out and counted in `notes_`.
     Other keywords are parameters of the estimator, and `random_state`, `n_jobs`, `verbose`.
     """
     roles = named_roles(
@@ -74,7 +75,7 @@ def fit(
     model._fit_table(table, roles)
     _adopt_names(model, model.model_.input_names())
     model._treatment_column = treatment
-    if treated_value is None:
+    if treated_value is None and len(model.arms_) == 2:
         wanted = set(model._names) | {treatment}
         again = _paretau.Table()
         part = _tables.read(data, wanted)
