@@ -49,10 +49,16 @@ pub(crate) struct Codes {
     pub(crate) categorical: Vec<bool>,
     /// The code that most rows of a column have, if there is one, as in sparse columns; [`MISSING`] otherwise.
     pub(crate) usual: Vec<u16>,
+    /// The rows with another code than the usual one, ascending, and their codes, for columns where they are few; empty
+    /// for the others, and in exact mode.
+    pub(crate) unusual: Vec<Vec<(u32, u8)>>,
 }
 
 /// Share of the rows from which on a code is the usual one.
 const USUAL_SHARE: f64 = 0.7;
+
+/// Share of the rows up to which those with another code are listed.
+const FEW: f64 = 0.1;
 
 impl Codes {
     /// Codes of all rows of `x`; `wide` for exact mode.
@@ -75,7 +81,13 @@ impl Codes {
             Cells::Byte(cells) => cells.par_chunks(x.n_rows().max(1)).map(usual_code).collect(),
             Cells::Wide(cells) => cells.par_chunks(x.n_rows().max(1)).map(usual_code).collect(),
         };
-        Self { n_rows: x.n_rows(), cells, missing, categorical, usual }
+        let unusual = match &cells {
+            Cells::Byte(cells) => {
+                cells.par_chunks(x.n_rows().max(1)).zip(&usual).map(|(column, &usual)| others(column, usual)).collect()
+            }
+            Cells::Wide(_) => vec![Vec::new(); missing.len()],
+        };
+        Self { n_rows: x.n_rows(), cells, missing, categorical, usual, unusual }
     }
 
     /// Number of columns.
@@ -114,6 +126,18 @@ fn usual_code<C: Code>(column: &[C]) -> u16 {
     }
     let count = column.iter().filter(|&&code| code.into() == candidate).count();
     if count as f64 >= USUAL_SHARE * column.len() as f64 { candidate } else { MISSING }
+}
+
+/// Rows with another code than the usual one, if there is one and they are few.
+fn others(column: &[u8], usual: u16) -> Vec<(u32, u8)> {
+    let differs = |code: u8| u16::from(code) != usual;
+    let n = column.iter().filter(|&&code| differs(code)).count();
+    if n as f64 > FEW * column.len() as f64 {
+        return Vec::new();
+    }
+    let mut list = Vec::with_capacity(n);
+    list.extend((0..).zip(column).filter(|&(_, &code)| differs(code)).map(|(row, &code)| (row, code)));
+    list
 }
 
 fn fill<C: Send + Default + Clone>(

@@ -13,7 +13,7 @@ use crate::leaf::LeafRule;
 use crate::relabel::Relabel;
 use crate::sample::{Drawn, poisson};
 use crate::split::SplitRule;
-use crate::split::search::{Best, ColumnView, Cut, NodeView, Search};
+use crate::split::search::{Best, ColumnView, Cut, Marks, NodeView, Search};
 use crate::tree::{INDEX, MISSING_LEFT, Node, SET, Tree, contains};
 
 /// How many columns are tried at a node.
@@ -64,6 +64,7 @@ pub(crate) struct Workspace<C, const L: usize> {
     spare: Vec<u32>,
     columns: Vec<u16>,
     stack: Vec<Pending>,
+    marks: Marks,
 }
 
 impl<C, const L: usize> Default for Workspace<C, L> {
@@ -80,6 +81,7 @@ impl<C, const L: usize> Default for Workspace<C, L> {
             spare: Vec::new(),
             columns: Vec::new(),
             stack: Vec::new(),
+            marks: Marks::default(),
         }
     }
 }
@@ -137,9 +139,11 @@ where
     F: LeafRule,
     C: Code,
 {
-    let Workspace { drawn, search, lanes, cells: own, places, near, far_cells, rows, spare, columns, stack } = work;
+    let Workspace { drawn, search, lanes, cells: own, places, near, far_cells, rows, spare, columns, stack, marks } =
+        work;
     let Drawn { grow, honest, .. } = drawn;
     let is_honest = !honest.is_empty();
+    let has_lists = codes.unusual.iter().any(|list| !list.is_empty());
     let (p, m) = (codes.n_cols(), grow.len());
     own.clear();
     for column in cells.chunks_exact(codes.n_rows) {
@@ -173,7 +177,11 @@ where
         let best = if is_final { None } else { pieces.relabel.node(rows) }.and_then(|node| {
             lanes.clear();
             lanes.extend(rows.iter().map(|&i| pieces.split.lanes(&pieces.relabel.label(&node, i))));
-            let view = view::<R, S, L>(&pieces.split, here, lanes, honest_rows);
+            if has_lists {
+                marks.next(codes.n_rows, rows, if S::HONEST_LANE.is_some() { honest_rows } else { &[] });
+            }
+            let marks = has_lists.then_some(&*marks);
+            let view = view::<R, S, L>(&pieces.split, here, lanes, (honest_rows, marks));
             let column = |feature: u16| {
                 let j = usize::from(feature);
                 ColumnView {
@@ -183,6 +191,7 @@ where
                     missing: codes.missing[j],
                     categorical: codes.categorical[j],
                     usual: codes.usual[j],
+                    unusual: &codes.unusual[j],
                     halfway: growth.halfway,
                 }
             };
@@ -229,7 +238,7 @@ fn view<'a, R: Relabel, S: SplitRule<R::Label, L>, const L: usize>(
     rule: &S,
     rows: &'a [u32],
     lanes: &'a [[f64; L]],
-    honest: &'a [u32],
+    (honest, marks): (&'a [u32], Option<&'a Marks>),
 ) -> NodeView<'a, S::Bounds, L> {
     let mut total = [0.0; L];
     for row in lanes {
@@ -238,7 +247,7 @@ fn view<'a, R: Relabel, S: SplitRule<R::Label, L>, const L: usize>(
     if let Some(lane) = S::HONEST_LANE {
         total[lane] += honest.len() as f64;
     }
-    NodeView { rows, lanes, honest, total, bounds: rule.bounds(&total) }
+    NodeView { rows, lanes, honest, total, bounds: rule.bounds(&total), marks }
 }
 
 /// The best split over columns drawn at random.
@@ -313,9 +322,9 @@ mod tests {
     use super::*;
     use crate::bins::Bins;
     use crate::codes::Cells;
-    use crate::leaf::Mean;
-    use crate::relabel::Outcome;
-    use crate::split::Variance;
+    use crate::leaf::{Mean, Moments};
+    use crate::relabel::{Outcome, Residuals};
+    use crate::split::{Balance, Exact, Variance};
     use paretau_core::{Column, Dense, Features, Seed};
 
     #[test]
@@ -341,6 +350,42 @@ mod tests {
         let (copied, plain) = (tree(0), tree(usize::MAX));
         assert!(n * p > NEAR_CELLS && copied.nodes.len() > 10_000);
         assert_eq!(copied, plain);
+    }
+
+    #[test]
+    fn listed_rows_grow_the_same_tree() {
+        let (n, p) = (3000, 40);
+        let mut rng = Seed(3).rng();
+        // Counts that are mostly 0, as words in texts are.
+        let count = |u: f64| if u < 0.94 { 0.0 } else { (50.0 * (u - 0.94)).ceil() };
+        let values: Vec<f64> = (0..n * p).map(|_| count(rng.uniform())).collect();
+        let zy: Vec<[f64; 2]> = values
+            .chunks(p)
+            .map(|x| {
+                let z = rng.uniform() - 0.5;
+                [z, x[0] + z * (1.0 + 2.0 * x[1] - x[2]) + 0.5 * rng.normal()]
+            })
+            .collect();
+        let x = Features::Dense(Dense::new(n, p, values).unwrap());
+        let bins = Bins::fit(&x, &Column::numbered(p), 256).unwrap();
+        let listed = Codes::new(&x, &bins, false);
+        assert!(listed.unusual.iter().all(|list| !list.is_empty()));
+        let plain = Codes { unusual: vec![Vec::new(); p], ..listed.clone() };
+        let split = Exact(Balance { min_rows: 5.0, min_share: 0.05, honest: true });
+        let relabel = Residuals { zy: &zy, weight: None, min_variance: 1e-10 };
+        let pieces = Pieces { relabel, split, leaf: Moments { residual: &zy[..], weight: None } };
+        let growth =
+            Growth { candidates: Candidates::Fixed(p), min_node_size: 9, max_depth: usize::MAX, halfway: true };
+        let tree = |codes: &Codes| {
+            let Cells::Byte(cells) = &codes.cells else { unreachable!() };
+            let mut work = Workspace::<u8, 7>::default();
+            work.drawn.grow = (0..n as u32).step_by(2).collect();
+            work.drawn.honest = (1..n as u32).step_by(2).collect();
+            grow(&pieces, &growth, codes, cells, &mut Seed(2).rng(), &mut work)
+        };
+        let found = tree(&listed);
+        assert!(found.nodes.len() > 20, "{}", found.nodes.len());
+        assert_eq!(found, tree(&plain));
     }
 
     #[test]

@@ -187,7 +187,8 @@ fn give(table: Table, spec: &RoleSpec, several: bool) -> Result<Assigned> {
     let t: Vec<u8> = rows.iter().filter_map(|&i| arms.arm[i]).collect();
     for (arm, name) in (0_u8..).zip(arms.names.iter().chain(&arms.others)) {
         if !t.contains(&arm) {
-            let message = format!("no row with an outcome has the value `{name}`; the effect needs every arm");
+            let wanted = if arms.others.is_empty() { "both arms" } else { "rows of every arm" };
+            let message = format!("no row with an outcome has the value `{name}`; the effect needs {wanted}");
             return Err(table.error(Some(&spec.treatment), None, message));
         }
     }

@@ -49,6 +49,38 @@ pub(crate) struct NodeView<'a, B, const L: usize> {
     pub(crate) total: [f64; L],
     /// The rule's limits.
     pub(crate) bounds: B,
+    /// Which of all rows are in the node, when that was written down.
+    pub(crate) marks: Option<&'a Marks>,
+}
+
+/// Which rows are in the current node, and where: for columns that list the few rows with an unusual code.
+#[derive(Debug, Default)]
+pub(crate) struct Marks {
+    /// The number of the node that a row was last seen in, and its place among the growing rows there.
+    rows: Vec<(u32, u32)>,
+    node: u32,
+}
+
+/// Stands for the place of an honest row.
+const HONEST: u32 = u32::MAX;
+
+impl Marks {
+    /// Writes down the rows of the next node, out of `n` rows.
+    pub(crate) fn next(&mut self, n: usize, rows: &[u32], honest: &[u32]) {
+        if self.rows.len() != n || self.node == u32::MAX {
+            *self = Self { rows: vec![(0, 0); n], node: 0 };
+        }
+        self.node += 1;
+        rows.iter().zip(0..).for_each(|(&row, k)| self.rows[row as usize] = (self.node, k));
+        honest.iter().for_each(|&row| self.rows[row as usize] = (self.node, HONEST));
+    }
+
+    /// The place of a row, if it is in the node.
+    #[inline(always)]
+    fn place(&self, row: u32) -> Option<u32> {
+        let (node, place) = self.rows[row as usize];
+        (node == self.node).then_some(place)
+    }
 }
 
 /// What the search needs to know of a column.
@@ -64,6 +96,8 @@ pub(crate) struct ColumnView<'a, C> {
     pub(crate) categorical: bool,
     /// The code that most rows have, if there is one; otherwise above all codes.
     pub(crate) usual: u16,
+    /// The rows with another code, where they are few and therefore listed.
+    pub(crate) unusual: &'a [(u32, u8)],
     /// Whether a threshold lies halfway to the next code that occurs, or at the last code that goes left.
     pub(crate) halfway: bool,
 }
@@ -137,8 +171,22 @@ impl<const L: usize> Search<L> {
         let codes = column.codes;
         let mut seen = [0_u64; 4];
         let bins = &mut *self.bins;
-        let mark = |seen: &mut LevelSet, code: u8| seen[usize::from(code >> 6)] |= 1 << (code & 63);
         let usual = u8::try_from(column.usual).ok();
+        // Rows of the node to look at, or rows of the column's list: whichever are fewer.
+        let n_rows = node.rows.len() + R::HONEST_LANE.map_or(0, |_| node.honest.len());
+        let listed = !column.unusual.is_empty() && 2 * column.unusual.len() < n_rows;
+        if let (Some(marks), Some(usual), true) = (node.marks, usual, listed) {
+            for &(row, code) in column.unusual {
+                match (marks.place(row), R::HONEST_LANE) {
+                    (None, _) | (Some(HONEST), None) => continue,
+                    (Some(HONEST), Some(lane)) => bins[usize::from(code)][lane] += 1.0,
+                    (Some(place), _) => add(&mut bins[usize::from(code)], &node.lanes[place as usize]),
+                }
+                mark(&mut seen, code);
+            }
+            keep_rest::<Label, R, L>(bins, &mut seen, usual, node.total);
+            return seen;
+        }
         if let Some(lane) = R::HONEST_LANE {
             for &row in node.honest {
                 let code = column.all_codes[row as usize].byte();
@@ -156,12 +204,7 @@ impl<const L: usize> Search<L> {
                     add(&mut bins[usize::from(code)], lanes);
                 }
             }
-            let mut rest = node.total;
-            each_in(seen, |code| rest = minus(&rest, &bins[code]));
-            if rest[R::COUNT_LANE] != 0.0 {
-                mark(&mut seen, usual);
-                bins[usize::from(usual)] = rest;
-            }
+            keep_rest::<Label, R, L>(bins, &mut seen, usual, node.total);
         } else if node.rows.len() < MARK_BELOW {
             for (&row, lanes) in node.rows.iter().zip(node.lanes) {
                 let code = codes[row as usize].byte();
@@ -320,6 +363,28 @@ impl<const L: usize> Search<L> {
             }
         }
         *best = Best { gain, feature: column.feature, cut: Cut::Set(set), missing_left };
+    }
+}
+
+/// Adds a code to a set.
+#[inline(always)]
+fn mark(seen: &mut LevelSet, code: u8) {
+    seen[usize::from(code >> 6)] |= 1 << (code & 63);
+}
+
+/// Gives the usual code what the others leave of the total.
+#[inline(always)]
+fn keep_rest<Label, R: SplitRule<Label, L>, const L: usize>(
+    bins: &mut [[f64; L]; 256],
+    seen: &mut LevelSet,
+    usual: u8,
+    total: [f64; L],
+) {
+    let mut rest = total;
+    each_in(*seen, |code| rest = minus(&rest, &bins[code]));
+    if rest[R::COUNT_LANE] != 0.0 {
+        mark(seen, usual);
+        bins[usize::from(usual)] = rest;
     }
 }
 
