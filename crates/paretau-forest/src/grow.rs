@@ -51,8 +51,10 @@ pub(crate) struct Workspace<C, const L: usize> {
     pub(crate) drawn: Drawn,
     search: Search<L>,
     lanes: Vec<[f64; L]>,
-    /// Codes of the growing rows, column after column.
+    /// Codes of the growing rows, column after column, without the columns whose unusual rows are listed.
     cells: Vec<C>,
+    /// Where each column is among them; `None` for the listed ones.
+    copied: Vec<Option<usize>>,
     /// Places of the growing rows in the draw, partitioned as the tree grows.
     places: Vec<u32>,
     /// The branch whose codes were copied together once more.
@@ -74,6 +76,7 @@ impl<C, const L: usize> Default for Workspace<C, L> {
             search: Search::default(),
             lanes: Vec::new(),
             cells: Vec::new(),
+            copied: Vec::new(),
             places: Vec::new(),
             near: Near { cells: Vec::new(), rows: Vec::new() },
             far_cells: FAR_CELLS,
@@ -139,16 +142,34 @@ where
     F: LeafRule,
     C: Code,
 {
-    let Workspace { drawn, search, lanes, cells: own, places, near, far_cells, rows, spare, columns, stack, marks } =
-        work;
+    let Workspace {
+        drawn,
+        search,
+        lanes,
+        cells: own,
+        copied,
+        places,
+        near,
+        far_cells,
+        rows,
+        spare,
+        columns,
+        stack,
+        marks,
+    } = work;
     let Drawn { grow, honest, .. } = drawn;
     let is_honest = !honest.is_empty();
     let has_lists = codes.unusual.iter().any(|list| !list.is_empty());
     let (p, m) = (codes.n_cols(), grow.len());
     own.clear();
-    for column in cells.chunks_exact(codes.n_rows) {
-        own.extend(grow.iter().map(|&row| column[row as usize]));
+    copied.clear();
+    for (column, unusual) in cells.chunks_exact(codes.n_rows).zip(&codes.unusual) {
+        copied.push(unusual.is_empty().then_some(own.len() / m.max(1)));
+        if unusual.is_empty() {
+            own.extend(grow.iter().map(|&row| column[row as usize]));
+        }
     }
+    let n_copied = copied.iter().flatten().count();
     places.clear();
     places.extend(0..m as u32);
     columns.clear();
@@ -161,7 +182,7 @@ where
     let mut branch: Option<usize> = None;
     while let Some(pending) = stack.pop() {
         branch = branch.filter(|&below| stack.len() >= below);
-        if branch.is_none() && m * p > *far_cells && pending.grow.len() * p <= NEAR_CELLS {
+        if branch.is_none() && m * n_copied > *far_cells && pending.grow.len() * n_copied <= NEAR_CELLS {
             near.copy(own, grow, &mut places[pending.grow.clone()]);
             branch = Some(stack.len());
         }
@@ -181,12 +202,12 @@ where
                 marks.next(codes.n_rows, rows, if S::HONEST_LANE.is_some() { honest_rows } else { &[] });
             }
             let marks = has_lists.then_some(&*marks);
-            let view = view::<R, S, L>(&pieces.split, here, lanes, (honest_rows, marks));
+            let view = view::<R, S, L>(&pieces.split, (here, rows), lanes, (honest_rows, marks));
             let column = |feature: u16| {
                 let j = usize::from(feature);
                 ColumnView {
                     feature,
-                    codes: &cells_here[j * width..(j + 1) * width],
+                    codes: copied[j].map_or(&[][..], |k| &cells_here[k * width..(k + 1) * width]),
                     all_codes: &cells[j * codes.n_rows..(j + 1) * codes.n_rows],
                     missing: codes.missing[j],
                     categorical: codes.categorical[j],
@@ -205,9 +226,13 @@ where
             continue;
         };
         let j = usize::from(best.feature);
-        let (column, all) = (&cells_here[j * width..(j + 1) * width], &cells[j * codes.n_rows..(j + 1) * codes.n_rows]);
+        let all = &cells[j * codes.n_rows..(j + 1) * codes.n_rows];
         let goes_left = |code: C| sends_left(&best, code.into(), codes.missing[j]);
-        let n_left = partition(&mut places[pending.grow.clone()], spare, |k| goes_left(column[k as usize]));
+        let here = &mut places[pending.grow.clone()];
+        let n_left = match copied[j].map(|k| &cells_here[k * width..(k + 1) * width]) {
+            Some(column) => partition(here, spare, |k| goes_left(column[k as usize])),
+            None => partition(here, spare, |k| goes_left(all[grow_here[k as usize] as usize])),
+        };
         let n_honest_left = partition(&mut honest[pending.honest.clone()], spare, |i| goes_left(all[i as usize]));
         let child = tree.nodes.len() as u32;
         tree.nodes[pending.node as usize] = inner(&best, child, &mut tree.sets);
@@ -236,7 +261,7 @@ where
 /// Sums over the node, and the rule's limits for it.
 fn view<'a, R: Relabel, S: SplitRule<R::Label, L>, const L: usize>(
     rule: &S,
-    rows: &'a [u32],
+    (places, rows): (&'a [u32], &'a [u32]),
     lanes: &'a [[f64; L]],
     (honest, marks): (&'a [u32], Option<&'a Marks>),
 ) -> NodeView<'a, S::Bounds, L> {
@@ -247,7 +272,7 @@ fn view<'a, R: Relabel, S: SplitRule<R::Label, L>, const L: usize>(
     if let Some(lane) = S::HONEST_LANE {
         total[lane] += honest.len() as f64;
     }
-    NodeView { rows, lanes, honest, total, bounds: rule.bounds(&total), marks }
+    NodeView { places, rows, lanes, honest, total, bounds: rule.bounds(&total), marks }
 }
 
 /// The best split over columns drawn at random.

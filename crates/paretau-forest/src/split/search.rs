@@ -39,7 +39,9 @@ pub(crate) struct Best {
 /// What the search needs to know of a node.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NodeView<'a, B, const L: usize> {
-    /// Places of the growing rows.
+    /// Places of the growing rows among the copied codes.
+    pub(crate) places: &'a [u32],
+    /// The growing rows.
     pub(crate) rows: &'a [u32],
     /// Their lanes, in the same order.
     pub(crate) lanes: &'a [[f64; L]],
@@ -87,7 +89,7 @@ impl Marks {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ColumnView<'a, C> {
     pub(crate) feature: u16,
-    /// Codes of the tree's growing rows, by place.
+    /// Codes of the tree's growing rows, by place; empty for a column with a list.
     pub(crate) codes: &'a [C],
     /// Codes of all rows.
     pub(crate) all_codes: &'a [C],
@@ -102,7 +104,12 @@ pub(crate) struct ColumnView<'a, C> {
     pub(crate) halfway: bool,
 }
 
-impl<C> ColumnView<'_, C> {
+impl<'a, C> ColumnView<'a, C> {
+    /// The codes to read, and where in them the node's growing rows are.
+    fn codes_of<'b, B, const L: usize>(&self, node: &NodeView<'b, B, L>) -> (&'a [C], &'b [u32]) {
+        if self.unusual.is_empty() { (self.codes, node.places) } else { (self.all_codes, node.rows) }
+    }
+
     /// The threshold between two neighbouring codes of a node.
     fn cut(&self, code: u16, next: u16) -> u16 {
         if self.halfway { code + (next - code - 1) / 2 } else { code }
@@ -168,7 +175,7 @@ impl<const L: usize> Search<L> {
         node: &NodeView<'_, R::Bounds, L>,
         column: &ColumnView<'_, C>,
     ) -> LevelSet {
-        let codes = column.codes;
+        let (codes, rows) = column.codes_of(node);
         let mut seen = [0_u64; 4];
         let bins = &mut *self.bins;
         let usual = u8::try_from(column.usual).ok();
@@ -197,7 +204,7 @@ impl<const L: usize> Search<L> {
             }
         }
         if let Some(usual) = usual {
-            for (&row, lanes) in node.rows.iter().zip(node.lanes) {
+            for (&row, lanes) in rows.iter().zip(node.lanes) {
                 let code = codes[row as usize].byte();
                 if code != usual {
                     mark(&mut seen, code);
@@ -206,13 +213,13 @@ impl<const L: usize> Search<L> {
             }
             keep_rest::<Label, R, L>(bins, &mut seen, usual, node.total);
         } else if node.rows.len() < MARK_BELOW {
-            for (&row, lanes) in node.rows.iter().zip(node.lanes) {
+            for (&row, lanes) in rows.iter().zip(node.lanes) {
                 let code = codes[row as usize].byte();
                 mark(&mut seen, code);
                 add(&mut bins[usize::from(code)], lanes);
             }
         } else {
-            for (&row, lanes) in node.rows.iter().zip(node.lanes) {
+            for (&row, lanes) in rows.iter().zip(node.lanes) {
                 add(&mut bins[usize::from(codes[row as usize].byte())], lanes);
             }
             for (word, part) in seen.iter_mut().zip(bins.chunks_exact(64)) {
@@ -270,12 +277,12 @@ impl<const L: usize> Search<L> {
         node: &NodeView<'_, R::Bounds, L>,
         column: &ColumnView<'_, C>,
     ) {
-        let (codes, honest_lane) = (column.codes, R::HONEST_LANE);
+        let ((codes, rows), honest_lane) = (column.codes_of(node), R::HONEST_LANE);
         let key = |code: C, k: usize| -> u64 { u64::from(code.into()) << 32 | k as u64 };
         self.keys.clear();
-        self.keys.extend(node.rows.iter().enumerate().map(|(k, &row)| key(codes[row as usize], k)));
+        self.keys.extend(rows.iter().enumerate().map(|(k, &row)| key(codes[row as usize], k)));
         if honest_lane.is_some() {
-            let n = node.rows.len();
+            let n = rows.len();
             self.keys
                 .extend(node.honest.iter().enumerate().map(|(k, &row)| key(column.all_codes[row as usize], n + k)));
         }

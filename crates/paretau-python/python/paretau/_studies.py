@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import _paretau
-from ._errors import DataError
+from ._errors import DataError, UsageError
 from ._estimator import Estimator, plain, seed_from, threads
 from ._functions import make_estimator, named_roles, named_rows
 from ._progress import Progress
@@ -35,6 +35,8 @@ def run(
     has them (`{"members": 2}`), and `realisations` is how many of each data set to take at most. `data` is where the plan's
     files are (default: the environment's PARETAU_DATA, else the current folder).
     """
+    if realisations is not None and realisations < 1:
+        raise UsageError(f"realisations must be 1 or more, not {realisations}")
     found = _paretau.run(
         os.fspath(plan),
         os.fspath(out),
