@@ -110,3 +110,9 @@ def test_refusals(people):
         paretau.tune("lr-2", people, penaltyy=1.0, **named)
     with pytest.raises(paretau.InputTypeError, match="data frame"):
         paretau.tune("lr-2", people.to_numpy(), **named)
+
+
+def test_a_run_of_nothing_is_refused(tmp_path):
+    with pytest.raises(paretau.UsageError, match="realisations"):
+        paretau.run("first-look", tmp_path / "run", realisations=0)
+    assert not (tmp_path / "run").exists()
