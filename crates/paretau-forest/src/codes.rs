@@ -60,6 +60,10 @@ const USUAL_SHARE: f64 = 0.7;
 /// Share of the rows up to which those with another code are listed.
 const FEW: f64 = 0.1;
 
+/// Rows up to which they are listed: a listed column is read as a whole, which a core's cache must hold. Of more rows,
+/// branches are copied together instead.
+const MOST_ROWS: usize = 1 << 17;
+
 impl Codes {
     /// Codes of all rows of `x`; `wide` for exact mode.
     pub(crate) fn new(x: &Features, bins: &Bins, wide: bool) -> Self {
@@ -132,7 +136,7 @@ fn usual_code<C: Code>(column: &[C]) -> u16 {
 fn others(column: &[u8], usual: u16) -> Vec<(u32, u8)> {
     let differs = |code: u8| u16::from(code) != usual;
     let n = column.iter().filter(|&&code| differs(code)).count();
-    if n as f64 > FEW * column.len() as f64 {
+    if column.len() > MOST_ROWS || n as f64 > FEW * column.len() as f64 {
         return Vec::new();
     }
     let mut list = Vec::with_capacity(n);
