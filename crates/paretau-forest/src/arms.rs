@@ -1,28 +1,26 @@
 //! A causal forest for several arms: all contrasts with the control at once, in one forest.
 
 use paretau_core::{
-    Contrast, Design, Diagnostics, Effects, Error, Event, Features, FitContext, FittedModel, Result, State,
+    Contrast, Design, Diagnostics, Effects, Error, Event, Features, FitContext, FittedModel, Result, State, Toolbox,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::bins::Bins;
 use crate::causal_forest::{CausalForest, CausalForestConfig, warn_unseen};
 use crate::causal_model::inside;
+use crate::centre::Centre;
 use crate::effect::{Slopes, slopes};
 use crate::forest::Forest;
 use crate::importance::importance;
 use crate::input::{self, ground};
 use crate::leaf::moments_width;
-use crate::mean_forest::{MeanForest, weighted_mean};
+use crate::mean_forest::weighted_mean;
 use crate::recipes::{self, Kitchen};
 use crate::relabel::Arms;
 use crate::rows::CausalRows;
 use crate::sample::{Sampler, Units};
 use crate::solve::MAX_DIM;
 use crate::split::ArmsRule;
-
-/// Nodes of at most this many rows are leaves of the centering forests.
-const LEAVES: usize = 5;
 
 /// The part of a state by which a forest for several arms is known.
 const FACTS: &str = "arms";
@@ -55,15 +53,14 @@ const FACTS: &str = "arms";
 #[derive(Debug, Clone, Copy)]
 pub struct ArmsForest {
     single: CausalForest,
-    config: CausalForestConfig,
 }
 
 /// A fitted causal forest for several arms.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub struct ArmsForestModel {
     forest: Forest,
-    m: MeanForest,
-    e: Vec<MeanForest>,
+    m: Centre,
+    e: Vec<Centre>,
     facts: Facts,
     diagnostics: Diagnostics,
     held_out: Option<Vec<Effects>>,
@@ -78,15 +75,22 @@ struct Facts {
     n_rows: usize,
 }
 
+impl From<CausalForest> for ArmsForest {
+    /// The forest with the same parameters and tools.
+    fn from(single: CausalForest) -> Self {
+        Self { single }
+    }
+}
+
 impl ArmsForest {
     /// A forest with these parameters.
     pub fn new(config: CausalForestConfig) -> Result<Self> {
-        Ok(Self { single: CausalForest::new(config)?, config })
+        Ok(CausalForest::new(config)?.into())
     }
 
     /// Fits a design with two or more arms.
     pub fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<ArmsForestModel> {
-        let (n, dim, config) = (design.n_rows(), design.n_arms() - 1, &self.config);
+        let (n, dim, config) = (design.n_rows(), design.n_arms() - 1, &self.single.config);
         if dim > MAX_DIM {
             return Err(Error::unfit(format!(
                 "a forest compares at most {} arms, the data have {}; combine or leave out arms",
@@ -109,19 +113,18 @@ impl ArmsForest {
         let ground = ground(rows.x, rows.columns, config.max_bins, config.exact)?;
         let units = Units::new(n, rows.groups);
         let centrer = self.single.centrer(&ground, &units, &rows, ctx);
-        let (m, m_hat) = centrer.forest(rows.y, LEAVES, &ctx.with_seed(ctx.seed.named("outcome")))?;
+        let m = centrer.fit(rows.y, "outcome")?;
         let (mut e, mut e_hat, mut z) = (Vec::new(), vec![0.0; n * dim], vec![0.0; n * dim]);
         for k in 0..dim {
             let arm = indicator(k + 1);
-            let seed = ctx.seed.named(&format!("arm {}", k + 1));
-            let (forest, held_out) = centrer.forest(&arm, LEAVES, &ctx.with_seed(seed))?;
+            let centering = centrer.fit(&arm, &format!("choice of arm {}", k + 1))?;
             for i in 0..n {
-                e_hat[i * dim + k] = held_out[i];
-                z[i * dim + k] = arm[i] - held_out[i];
+                e_hat[i * dim + k] = centering.held_out[i];
+                z[i * dim + k] = arm[i] - centering.held_out[i];
             }
-            e.push(forest);
+            e.push(centering.centre);
         }
-        let mut y: Vec<f64> = rows.y.iter().zip(&m_hat).map(|(y, m)| y - m).collect();
+        let mut y: Vec<f64> = rows.y.iter().zip(&m.held_out).map(|(y, m)| y - m).collect();
         let level = weighted_mean(&y, rows.weight);
         y.iter_mut().for_each(|v| *v -= level);
         let sampling = self.single.sampling(config.honest.unwrap_or(true));
@@ -142,8 +145,9 @@ impl ArmsForest {
         let facts = Facts { overall: (0..dim).map(|k| mean_tau(&found, k)).collect(), n_rows: n };
         let mut diagnostics = Diagnostics { importance: importance(&forest, rows.columns), ..Diagnostics::default() };
         warn_unseen(found.iter().filter(|s| s.is_none()).count(), &mut diagnostics);
-        let mut model = ArmsForestModel { forest, m, e, facts, diagnostics, held_out: None };
-        model.held_out = Some(model.assemble(&found, &m_hat, &e_hat));
+        diagnostics.note("centering_r2_outcome", m.explained);
+        let mut model = ArmsForestModel { forest, m: m.centre, e, facts, diagnostics, held_out: None };
+        model.held_out = Some(model.assemble(&found, &m.held_out, &e_hat));
         Ok(model)
     }
 }
@@ -160,7 +164,7 @@ impl ArmsForestModel {
     }
 
     /// The model back from its state.
-    pub fn load(state: &State) -> Result<Self> {
+    pub fn load(state: &State, tools: &Toolbox) -> Result<Self> {
         let facts: Facts = state.nested(FACTS)?.parse()?;
         let bins = Bins::load(&state.nested("bins")?)?;
         let forest = Forest::load(&state.nested("forest")?, bins.clone())?;
@@ -171,8 +175,9 @@ impl ArmsForestModel {
         if facts.overall.iter().any(|tau| !tau.is_finite()) {
             return Err(Error::bad_model("an arm's effect over all rows is not a number"));
         }
-        let e = (0..dim).map(|k| MeanForest::load(&state.nested(&format!("e{k}"))?, &bins)).collect::<Result<_>>()?;
-        let m = MeanForest::load(&state.nested("m")?, &bins)?;
+        let e =
+            (0..dim).map(|k| Centre::load(&state.nested(&format!("e{k}"))?, &bins, tools)).collect::<Result<_>>()?;
+        let m = Centre::load(&state.nested("m")?, &bins, tools)?;
         Ok(Self { forest, m, e, facts, diagnostics: state.nested("diagnostics")?.parse()?, held_out: None })
     }
 
@@ -234,10 +239,10 @@ impl FittedModel for ArmsForestModel {
     fn arms(&self, x: &Features) -> Result<Vec<Effects>> {
         let (found, dim) = (self.slopes(x)?, self.e.len());
         let mut e_hat = vec![0.0; x.n_rows() * dim];
-        for (k, forest) in self.e.iter().enumerate() {
-            forest.predict(x).into_iter().enumerate().for_each(|(i, e)| e_hat[i * dim + k] = e);
+        for (k, centre) in self.e.iter().enumerate() {
+            centre.predict(x)?.into_iter().enumerate().for_each(|(i, e)| e_hat[i * dim + k] = e);
         }
-        Ok(self.assemble(&found, &self.m.predict(x), &e_hat))
+        Ok(self.assemble(&found, &self.m.predict(x)?, &e_hat))
     }
 
     fn n_treated_arms(&self) -> usize {

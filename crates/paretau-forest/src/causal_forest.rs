@@ -179,7 +179,7 @@ pub const CAUSAL_FOREST: ConfigEntry<CausalForestConfig> = ConfigEntry {
     build: |config, tools| Ok(Box::new(CausalForest::new(config)?.with_tools(tools))),
     load: |state, tools| {
         if ArmsForestModel::is_in(state) {
-            return Ok(Box::new(ArmsForestModel::load(state)?));
+            return Ok(Box::new(ArmsForestModel::load(state, tools)?));
         }
         Ok(Box::new(CausalForestModel::load(state, tools)?))
     },
@@ -190,7 +190,7 @@ const NAME: &str = "causal-forest";
 /// A causal forest with checked parameters.
 #[derive(Clone, Copy)]
 pub struct CausalForest {
-    config: CausalForestConfig,
+    pub(crate) config: CausalForestConfig,
     linear: Option<&'static dyn BaseEntry>,
 }
 
@@ -236,7 +236,7 @@ impl CausalForest {
         if units.len() < 4 {
             return Err(Error::unfit(format!("groups: a forest needs at least 4 groups, there are {}", units.len())));
         }
-        let centrer = Centrer { linear: self.linear, ..self.centrer(&ground, &units, rows, ctx) };
+        let centrer = self.centrer(&ground, &units, rows, ctx);
         let (m, e) = (centrer.fit(rows.y, "outcome")?, centrer.fit(rows.treatment, "treatment")?);
         let m_hat = rows.y_hat.unwrap_or(&m.held_out);
         let e_hat = rows.e_hat.unwrap_or(&e.held_out);
@@ -305,7 +305,7 @@ impl CausalForest {
         }
     }
 
-    /// Centering by forests alone.
+    /// What outcome and treatment are centred by.
     pub(crate) fn centrer<'a>(
         &self,
         ground: &'a Ground,
@@ -314,7 +314,7 @@ impl CausalForest {
         ctx: &'a FitContext<'a>,
     ) -> Centrer<'a> {
         let n_trees = self.config.n_nuisance.unwrap_or((self.config.n_estimators / 4).clamp(50, 100));
-        Centrer { ground, units, rows, linear: None, n_trees, ctx }
+        Centrer { ground, units, rows, linear: self.linear, n_trees, ctx }
     }
 
     /// Trees of the final forest, and how many share a bag.
@@ -326,7 +326,7 @@ impl CausalForest {
 impl Estimator for CausalForest {
     fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>> {
         if design.n_arms() > 2 {
-            return Ok(Box::new(ArmsForest::new(self.config)?.fit(design, ctx)?));
+            return Ok(Box::new(ArmsForest::from(*self).fit(design, ctx)?));
         }
         let treatment = two_arms(design, NAME)?;
         Ok(Box::new(self.fit_rows(&CausalRows::of_design(design, &treatment), ctx)?))

@@ -151,7 +151,7 @@ fn several_arms_are_told_apart() {
         assert!((mean(&found.tau) - mean(truth)).abs() < 0.12);
         assert!(found.se.as_ref().unwrap().iter().all(|s| *s > 0.0));
     }
-    let back = ArmsForestModel::load(&model.state().unwrap()).unwrap();
+    let back = ArmsForestModel::load(&model.state().unwrap(), &TOOLS).unwrap();
     assert_eq!(back.arms(design.x()).unwrap(), effects);
 }
 

@@ -162,6 +162,9 @@ fn several_arms_are_compared_with_the_control_or_refused() {
         assert_eq!(arms[0], effects(model.as_ref(), design.x()), "{name}: the first arm is the treated one");
         for (arm, truth) in arms.iter().zip([1.0, -2.0]) {
             assert!(arm.is_finite() && (mean(&arm.tau) - truth).abs() < 0.2, "{name}: {} for {truth}", mean(&arm.tau));
+            // Chance dealt the arms out, and no feature tells anything about that.
+            let e = arm.e.as_ref().unwrap();
+            assert!(e.iter().all(|e| (0.25..0.75).contains(e)), "{name}: {e:?}");
         }
         assert_eq!(fit(entry, &design, 1).arms(design.x()).unwrap(), arms, "{name}: another number of threads");
         let bytes = model_file::to_bytes(&model.state().unwrap()).unwrap();
