@@ -295,7 +295,8 @@ class Estimator(BaseEstimator):
 
     def _effect(self, X: Any, *, level: float | None = None) -> dict[str, Any]:
         """Effects of rows, with intervals if a level is given. Expected outcomes cost time, so they are left out."""
-        return self.model_.effect(self._table(X), level=level, n_jobs=threads(self.n_jobs))
+        table = self._table(X)
+        return self.model_.effect(table, level=level, n_jobs=threads(self.n_jobs))
 
     def _predict(
         self, X: Any, *, propensity: bool = False, arms: np.ndarray | None = None, column: str | None = None
