@@ -275,7 +275,7 @@ impl SmallTree {
         loop {
             let before = self.step(self.step(at, &lines), &lines);
             at = self.step(before, &lines);
-            // A sum of differences is compared at once, eight pairs would be packed together first.
+            // All differences together are compared with 0; comparing the arrays would pack their numbers first.
             if before.iter().zip(at).fold(0, |moved, (b, a)| moved | (b ^ a)) == 0 {
                 return at;
             }

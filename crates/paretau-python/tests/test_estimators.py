@@ -55,6 +55,9 @@ def test_several_arms_against_one_control():
 
     with pytest.raises(paretau.DataError, match="3 values"):
         paretau.LinearEffect().fit(X, y, treatment=arm)
+    line = paretau.LinearEffect().fit(X[arm < 2], y[arm < 2], treatment=arm[arm < 2])
+    with pytest.raises(Exception, match="gives no intervals"):
+        line.effect_by_arm(X)
 
 
 def test_the_whole_surface(estimator, data):

@@ -20,7 +20,7 @@ pub(super) struct Arms {
     pub(super) others: Vec<String>,
 }
 
-/// Most values of a treatment column that are taken for arms; more are a number or a name.
+/// Most values of a treatment column that are taken for arms; more are amounts or names.
 const MOST_ARMS: usize = 20;
 
 /// Text that means yes or no by itself, with the no first.

@@ -20,9 +20,6 @@ _PAIRS = (
     ("0", "1"),
 )
 
-# More distinct numbers than this are amounts, not arms.
-_MOST_ARMS = 20
-
 
 def numbers(what: str, values: Any, n_rows: int | None = None) -> np.ndarray:
     """A vector of finite doubles."""
@@ -72,7 +69,7 @@ def treatment_column(
         row = int(np.flatnonzero(np.isnan(array))[0])
         raise DataError(f"treatment: row {row + 1} is missing; leave rows without a treatment out")
     distinct = np.unique(array)
-    arms = len(distinct) if several and 2 < len(distinct) <= _MOST_ARMS else 2
+    arms = max(2, len(distinct)) if several else 2
     if kind == "dates" or not np.isin(distinct, np.arange(arms)).all():
         raise _not_binary([f"{v:g}" for v in distinct[:6]], len(distinct), y)
     _check_both_arms(array)

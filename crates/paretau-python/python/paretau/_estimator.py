@@ -115,10 +115,9 @@ class Estimator(BaseEstimator):
         One arm, unless the fit had several. `effect` and all that rests on it is about the first of them.
         """
         arms = self._predict(X, propensity=True)["arms"]
-        return {
-            name: EffectInference(told["tau"], told.get("se", np.full_like(told["tau"], np.nan)))
-            for name, told in arms.items()
-        }
+        if not all("se" in told for told in arms.values()):
+            self.effect_inference(X)  # refuses an estimator without standard errors in its own words
+        return {name: EffectInference(told["tau"], told["se"]) for name, told in arms.items()}
 
     def effect_inference(self, X: Any) -> EffectInference:
         """Effects with standard errors, intervals, z statistics and p-values."""

@@ -53,7 +53,8 @@ def fit(
 
     Columns that look like the truth of a simulation (`mu0`, `tau`, …) are no features unless listed in `features`,
     which also takes patterns such as `"x_*"`. Estimators that take several arms take every value of the treatment for
-    one when `treated_value` is not given, and `control_value` is the one that the others are compared with. Rows without treatment or outcome are left out and counted in `notes_`.
+    one when `treated_value` is not given, and `control_value` is the one that the others are compared with. Rows
+    without treatment or outcome are left out and counted in `notes_`.
     Other keywords are parameters of the estimator, and `random_state`, `n_jobs`, `verbose`.
     """
     roles = named_roles(
