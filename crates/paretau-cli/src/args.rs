@@ -267,6 +267,9 @@ pub(crate) struct RunArgs {
     /// At most N realisations of each data set
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) realisations: Option<u32>,
+    /// Search parameters with N trials a method before fitting, on training rows only
+    #[arg(long, value_name = "N", conflicts_with = "quick", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) tune: Option<u32>,
 }
 
 #[derive(Debug, Args)]

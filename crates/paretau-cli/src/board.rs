@@ -157,7 +157,7 @@ mod tests {
         let plan = Plan::open("first-look").unwrap();
         let cell = Cell::all(&plan).remove(1);
         let scores = [("pehe".to_owned(), 0.25)].into_iter().collect();
-        let mut record = Record { key: cell.key(), cell, scores, error: None, seconds: 2.04 };
+        let mut record = Record { key: cell.key(), cell, found: None, scores, error: None, seconds: 2.04 };
         let at = |record: &'_ Record| -> (String, Vec<Row>) {
             let standing = Standing { record, done: 3, total: 10, left: Duration::from_mins(10) };
             let mut rows: Vec<Row> =

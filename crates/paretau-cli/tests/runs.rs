@@ -106,6 +106,53 @@ fn a_run_killed_at_any_moment_and_resumed_ends_with_the_same_records() {
     );
 }
 
+/// The plan with a search for the penalty on the first realisation; the t-learner has no such parameter.
+fn searching(trials: usize) -> String {
+    let search = format!("[tune]\ntrials = {trials}\nspace = {{ penalty = {{ low = 1e-3, high = 1e3, log = true }} }}\n");
+    PLAN.replace("[1, 2, 3, 4, 5, 6, 7, 8]", "[3, 1]").replace("summary = ", "tune_on = \"first\"\nsummary = ") + &search
+}
+
+#[test]
+fn a_search_is_made_once_for_all_realisations_and_survives_being_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::write(at.join("plan.toml"), searching(40)).unwrap();
+    ok(at, &["run", "plan.toml", "--out", "whole", "--quiet"]);
+    let whole = records(&at.join("whole/records.jsonl"));
+    let searched: Vec<&Value> = whole.values().filter(|record| !record["found"].is_null()).collect();
+    assert_eq!((whole.len(), searched.len()), (6, 4));
+    assert!(searched.iter().all(|r| r["found"]["realisation"] == 3 && r["found"]["trials"] == 40));
+    assert!(searched.iter().all(|r| r["found"]["value"].as_f64() <= r["found"]["default_value"].as_f64()));
+    let files: Vec<_> = fs::read_dir(at.join("whole/tuning")).unwrap().map(|file| file.unwrap().path()).collect();
+    assert_eq!(files.len(), 2, "one search for each linear method");
+    let table = fs::read_to_string(at.join("whole/tuning.md")).unwrap();
+    assert!(table.contains("Not searched: t-learner.") && table.contains("| synthetic | 3 | lr-2 |"), "{table}");
+
+    let args = ["run", "plan.toml", "--out", "killed", "--resume", "--quiet", "--threads", "1"];
+    let file = at.join("killed/tuning").join(files[0].file_name().unwrap());
+    let mut child = command(at, &args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while lines(&file) < 5 && child.try_wait().unwrap().is_none() {
+        sleep(Duration::from_millis(1));
+    }
+    assert!(child.try_wait().unwrap().is_none(), "the search was too fast to be killed");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(lines(&at.join("killed/records.jsonl")) == 0 && lines(&file) < 41, "killed too late");
+    ok(at, &args);
+    assert_eq!(records(&at.join("killed/records.jsonl")), whole);
+    assert_eq!(fs::read_to_string(&file).unwrap(), fs::read_to_string(&files[0]).unwrap());
+
+    // More trials go on where the fewer ended, and the cells are done again with what they find.
+    fs::write(at.join("plan.toml"), searching(42)).unwrap();
+    ok(at, &args);
+    assert_eq!((lines(&file), lines(&at.join("killed/records.jsonl"))), (43, 6 + 4));
+    // A name that no method has is a slip, not an empty search.
+    fs::write(at.join("plan.toml"), searching(3).replace("penalty", "penalti")).unwrap();
+    let wrong = command(at, &args).output().unwrap();
+    let message = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    assert!(!wrong.status.success() && message.contains("did you mean `penalty`"), "{message}");
+}
+
 #[test]
 fn shards_make_the_whole_and_a_second_run_has_nothing_to_do() {
     let folder = with_plan();

@@ -16,7 +16,7 @@ use crate::table::Table;
 
 /// Runs a plan and returns its counts as JSON; tables, figure and page are in the folder.
 #[pyfunction]
-#[pyo3(signature = (plan, folder, *, resume, shard, quick, params, realisations, data_folder, n_jobs, listener))]
+#[pyo3(signature = (plan, folder, *, resume, shard, quick, params, realisations, tune, data_folder, n_jobs, listener))]
 #[allow(clippy::too_many_arguments)] // a private function, called in one place with keywords
 pub(crate) fn run(
     py: Python<'_>,
@@ -27,6 +27,7 @@ pub(crate) fn run(
     quick: bool,
     params: &str,
     realisations: Option<usize>,
+    tune: Option<usize>,
     data_folder: PathBuf,
     n_jobs: Option<usize>,
     listener: Option<Bound<'_, PyAny>>,
@@ -36,6 +37,10 @@ pub(crate) fn run(
         .and_then(|plan| plan.resolved(&data_folder, quick)?.with_params(&params))
         .map_err(to_py)?
         .first_realisations(realisations.unwrap_or(usize::MAX));
+    let plan = match tune {
+        Some(trials) => plan.with_trials(trials),
+        None => plan,
+    };
     let shard: Shard = shard.map_or(Ok(Shard::WHOLE), str::parse).map_err(to_py)?;
     let report = enter_watched(py, listener.as_ref(), |observer| {
         let options = RunOptions { folder: &folder, resume, shard, data_folder: &data_folder, observer, watch: None };

@@ -71,7 +71,7 @@ pub(crate) fn study(plan: &Plan, records: &[&Record], figure: &Figure, tails: Ve
     RunRecords {
         name: plan.name.clone(),
         summary: plan.summary.clone(),
-        note: plan.note.trim().to_owned(),
+        note: plan.note_in_words(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         cells: Cell::all(plan).len(),
         done: records.len(),
@@ -136,6 +136,7 @@ fn plan_of(records: &[Record], name: &str) -> Plan {
         metrics: vec![],
         hero: None,
         tune: None,
+        tune_on: experiment::TuneOn::default(),
         quick: experiment::Quick::default(),
         published: vec![],
         figure: None,

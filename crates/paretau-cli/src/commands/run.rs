@@ -17,6 +17,10 @@ pub(crate) fn run(args: &RunArgs, common: &Common) -> Result<()> {
     let params = pairs(&args.set)?.into_iter().fold(Params::none(), |all, (key, value)| all.with(key, value));
     let plan = Plan::open(&args.plan)?.resolved(&data_folder, args.quick)?.with_params(&params)?;
     let plan = plan.first_realisations(args.realisations.map_or(usize::MAX, |n| n as usize));
+    let plan = match args.tune {
+        Some(trials) => plan.with_trials(trials as usize),
+        None => plan,
+    };
     let board = Board::new(&plan, common.quiet);
     let report = run_plan(
         &plan,

@@ -23,6 +23,7 @@ def run(
     quick: bool = False,
     params: dict[str, Any] | None = None,
     realisations: int | None = None,
+    tune: int | None = None,
     data: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     verbose: bool = False,
@@ -32,11 +33,15 @@ def run(
     Returns the numbers of cells, done now, kept from before and failed. The folder then holds the records, tables
     (`table.md`, `table.csv`), paired comparisons (`comparison.md`), the figure (`figure.svg`, `figure.png`) and a page with
     all of it (`report.html`). `quick` runs the plan's small form, `params` are set for every method that
-    has them (`{"members": 2}`), and `realisations` is how many of each data set to take at most. `data` is where the plan's
-    files are (default: the environment's PARETAU_DATA, else the current folder).
+    has them (`{"members": 2}`), and `realisations` is how many of each data set to take at most. `tune` is how many
+    trials of a search for parameters each method gets before it is fitted, on training rows only (`tuning.md` tells what
+    was found). `data` is where the plan's files are (default: the environment's PARETAU_DATA, else the current folder).
     """
-    if realisations is not None and realisations < 1:
-        raise UsageError(f"realisations must be 1 or more, not {realisations}")
+    for name, value in {"realisations": realisations, "tune": tune}.items():
+        if value is not None and value < 1:
+            raise UsageError(f"{name} must be 1 or more, not {value}")
+    if quick and tune is not None:
+        raise UsageError("quick runs do not search for parameters; leave out quick or tune")
     found = _paretau.run(
         os.fspath(plan),
         os.fspath(out),
@@ -45,6 +50,7 @@ def run(
         quick=quick,
         params=json.dumps({name: plain(value) for name, value in (params or {}).items()}),
         realisations=realisations,
+        tune=tune,
         data_folder=os.fspath(data) if data is not None else os.environ.get("PARETAU_DATA", "."),
         n_jobs=threads(n_jobs),
         listener=Progress() if verbose else None,

@@ -2,10 +2,10 @@
 
 use paretau_core::{Error, Result};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::plan::{DataSpec, Method, Plan, SplitSpec};
+use super::plan::{DataSpec, Method, Plan, SplitSpec, TuneOn};
 use crate::tune::TuneSpec;
 
 /// One unit of work.
@@ -21,9 +21,12 @@ pub struct Cell {
     pub seed: u64,
     /// Split of the rows.
     pub split: SplitSpec,
-    /// How parameters are searched for.
+    /// How parameters are searched for; not at all when the method has nothing to search or is not to be tuned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tune: Option<TuneSpec>,
+    /// The realisation whose training rows are searched on; its own when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tune_on: Option<u64>,
 }
 
 impl Cell {
@@ -33,10 +36,13 @@ impl Cell {
         for data in &plan.data {
             for &realisation in &data.realisations {
                 for method in &plan.methods {
+                    let tune = plan.search_of(method);
+                    let first = data.realisations.first().copied();
+                    let tune_on = if tune.is_some() && plan.tune_on == TuneOn::First { first } else { None };
                     for &seed in &plan.seeds {
                         let data = DataSpec { realisations: vec![realisation], ..data.clone() };
-                        let (split, tune) = (plan.split, plan.tune.clone());
-                        cells.push(Self { data, realisation, method: method.clone(), seed, split, tune });
+                        let (split, tune, method) = (plan.split, tune.clone(), method.clone());
+                        cells.push(Self { data, realisation, method, seed, split, tune, tune_on });
                     }
                 }
             }
@@ -46,14 +52,9 @@ impl Cell {
 
     /// The digest of everything that decides the cell's result. Labels and names do not; the version does.
     pub fn key(&self) -> String {
-        let content = json!({
+        let mut content = self.data.content();
+        let own = json!({
             "version": env!("CARGO_PKG_VERSION"),
-            "dataset": self.data.dataset,
-            "simulator": self.data.simulator,
-            "params": self.data.params,
-            "file": self.data.file,
-            "header": self.data.header,
-            "roles": self.data.roles,
             "realisation": self.realisation,
             "estimator": self.method.estimator,
             "method_params": self.method.params,
@@ -61,8 +62,17 @@ impl Cell {
             "split": self.split,
             "tune": self.tune,
         });
-        Sha256::digest(content.to_string()).iter().take(12).map(|byte| format!("{byte:02x}")).collect()
+        if let (Some(all), Value::Object(own)) = (content.as_object_mut(), own) {
+            all.extend(own);
+            all.extend(self.tune_on.map(|on| ("tune_on".to_owned(), json!(on))));
+        }
+        digest(&content)
     }
+}
+
+/// A short name for some content, the same for the same content.
+pub(super) fn digest(content: &Value) -> String {
+    Sha256::digest(content.to_string()).iter().take(12).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// One of several parts of a run, for job arrays.

@@ -6,6 +6,7 @@ use paretau_core::{Error, Params, Result};
 use paretau_data::{Dataset, RoleSpec};
 use paretau_eval::{Better, METRICS, Metric};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::figures::FigureSpec;
 use super::illustration::Illustration;
@@ -42,9 +43,12 @@ pub struct Plan {
     /// Label of the method that the study is about; comparisons start from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hero: Option<String>,
-    /// How parameters are searched for before each fit; the estimators' own choices when not given.
+    /// How parameters are searched for before the fits; the estimators' own choices when not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tune: Option<TuneSpec>,
+    /// On which realisations' rows.
+    #[serde(default, skip_serializing_if = "TuneOn::is_each")]
+    pub tune_on: TuneOn,
     /// What `--quick` reduces, so that the plan runs in about a minute.
     #[serde(default)]
     pub quick: Quick,
@@ -59,7 +63,26 @@ pub struct Plan {
     pub illustration: Option<Illustration>,
 }
 
-/// What the quick form of a plan reduces.
+/// On which rows parameters are searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TuneOn {
+    /// On the training rows of every realisation, for that realisation.
+    #[default]
+    Each,
+    /// On the training rows of the first realisation of a data set, for all of them: cheaper, and right when realisations
+    /// are draws of one process.
+    First,
+}
+
+impl TuneOn {
+    #[allow(clippy::trivially_copy_pass_by_ref)] // serde asks for a reference
+    fn is_each(&self) -> bool {
+        *self == Self::Each
+    }
+}
+
+/// What the quick form of a plan reduces; it never searches for parameters.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Quick {
@@ -124,7 +147,24 @@ fn yes() -> bool {
     true
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde asks for a reference
+fn is_yes(value: &bool) -> bool {
+    *value
+}
+
 impl DataSpec {
+    /// All that decides the rows, but for the realisation.
+    pub(super) fn content(&self) -> Value {
+        json!({
+            "dataset": self.dataset,
+            "simulator": self.simulator,
+            "params": self.params,
+            "file": self.file,
+            "header": self.header,
+            "roles": self.roles,
+        })
+    }
+
     /// One source: the first set of the catalog that is present, else the simulator.
     fn resolved(&self, folder: &Path) -> Result<Self> {
         if self.dataset.is_empty() {
@@ -167,6 +207,9 @@ pub struct Method {
     /// Parameters that differ from the defaults.
     #[serde(default)]
     pub params: Params,
+    /// Whether a plan that searches for parameters does so for this method.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub tuned: bool,
 }
 
 impl Method {
@@ -252,6 +295,7 @@ impl Plan {
             return Ok(self);
         }
         let Quick { realisations, data, rows, params } = self.quick.clone();
+        self.tune = None;
         self.data.truncate(data.unwrap_or(usize::MAX));
         for data in &mut self.data {
             if let (Some(rows), Some(_)) = (rows, &data.simulator) {
@@ -284,6 +328,42 @@ impl Plan {
             Some(stranger) if !self.methods.is_empty() => Err(Error::unknown_name("parameter", stranger, known)),
             _ => Ok(self),
         }
+    }
+
+    /// The plan with so many trials of a search for parameters, the plan's own search if it has one.
+    #[must_use]
+    pub fn with_trials(mut self, trials: usize) -> Self {
+        self.tune = Some(TuneSpec { trials, ..self.tune.unwrap_or_default() });
+        self
+    }
+
+    /// How a method's parameters are searched for: in the plan's space as far as the method has its parameters, else in the
+    /// method's own. None when nothing is left to search.
+    pub(super) fn search_of(&self, method: &Method) -> Option<TuneSpec> {
+        let spec = self.tune.as_ref().filter(|_| method.tuned)?;
+        let space = spec.space_for(registry::find(&method.estimator).ok()?, &method.params);
+        (!space.is_empty()).then(|| TuneSpec { space, ..spec.clone() })
+    }
+
+    /// What readers of the results should know: the plan's note, and how parameters were searched for.
+    pub(crate) fn note_in_words(&self) -> String {
+        let note = Some(self.note.trim().to_owned()).filter(|note| !note.is_empty());
+        note.into_iter().chain(self.search_in_words()).collect::<Vec<_>>().join("\n")
+    }
+
+    fn search_in_words(&self) -> Option<String> {
+        let spec = self.tune.as_ref()?;
+        let rows = match self.tune_on {
+            TuneOn::Each => "of every realisation",
+            TuneOn::First => "of the first realisation of each data set, for all its realisations",
+        };
+        let without: Vec<&str> =
+            self.methods.iter().filter(|m| self.search_of(m).is_none()).map(Method::label).collect();
+        let without = if without.is_empty() { String::new() } else { format!(" Not searched: {}.", without.join(", ")) };
+        Some(format!(
+            "Parameters were searched for with {} trials on training rows {rows}; test rows and the truth had no part in it.{without}",
+            spec.trials
+        ))
     }
 
     /// The metric that methods are compared by: the first of the plan's, else the first of all, that ranks by being low and
@@ -340,6 +420,18 @@ impl Plan {
         }
         for method in &self.methods {
             registry::find(&method.estimator)?.resolved(&method.params)?;
+        }
+        if let Some(spec) = &self.tune {
+            spec.check()?;
+            let mut known = vec![];
+            for method in &self.methods {
+                let entry = registry::find(&method.estimator)?;
+                spec.space_for(entry, &method.params).check(entry)?;
+                known.extend(entry.params().iter().map(|spec| spec.name));
+            }
+            if let Some(stranger) = spec.space.0.keys().find(|name| !known.contains(&name.as_str())) {
+                return Err(Error::unknown_name("parameter", stranger, known));
+            }
         }
         for metric in &self.metrics {
             Metric::named(metric)?;

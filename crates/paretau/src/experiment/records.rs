@@ -9,6 +9,7 @@ use paretau_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::cell::Cell;
+use super::searching::Found;
 use crate::lines;
 
 /// The result of one cell.
@@ -18,6 +19,9 @@ pub struct Record {
     pub key: String,
     /// The cell.
     pub cell: Cell,
+    /// What a search for parameters found, when the plan asks for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<Found>,
     /// Scores on the test rows; empty when the cell failed.
     pub scores: BTreeMap<String, f64>,
     /// Why it failed.

@@ -31,6 +31,9 @@ pub fn write(plan: &Plan, records: &[&Record], folder: &Path) -> Result<()> {
         write("table.md", markdown(plan, records).as_bytes())?;
         write("table.csv", csv(plan, records).as_bytes())?;
         write("comparison.md", super::comparison(plan, records).as_bytes())?;
+        if let Some(text) = super::tables::found(plan, records) {
+            write("tuning.md", text.as_bytes())?;
+        }
         (figure(plan, records), vec![])
     };
     if !figure.is_empty() {

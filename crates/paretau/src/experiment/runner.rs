@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use paretau_core::{Error, Event, Observer, Params, Result, Seed, Split};
+use paretau_core::{Error, Event, Observer, Params, Result, Seed};
 use paretau_data::{Dataset, ReadOptions, RoleSpec, Table, assign};
 use paretau_eval::{Evidence, METRICS, Observed};
 use rayon::prelude::*;
@@ -13,10 +13,10 @@ use rayon::prelude::*;
 use super::cell::{Cell, Shard};
 use super::plan::{DataSpec, Plan};
 use super::records::{Record, Records};
+use super::searching::{self, Searches};
 use super::standing::{Clock, Watch};
 use crate::fit::{FitOptions, fit};
 use crate::quiet::Quiet;
-use crate::tune::{TuneOptions, TuneSpec, tune};
 
 /// Where and how to run.
 #[derive(Clone, Copy)]
@@ -61,13 +61,14 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>) -> Result<RunReport> {
     super::results::write_plan(plan, options.folder)?;
     let lock = || records.lock().unwrap_or_else(PoisonError::into_inner);
     let open: Vec<&Cell> = cells.iter().filter(|cell| lock().get(&cell.key()).is_none()).collect();
+    let searches = searching::searches(&open, options)?;
     options.observer.event(&Event::Stage { name: plan.name.clone(), total: Some(open.len() as u64) });
     let clock = Mutex::new(Clock::start(&open, lock().of(&cells).into_iter()));
     open.par_iter().try_for_each(|cell| -> Result<()> {
         if options.observer.interrupted() {
             return Err(Error::Interrupted);
         }
-        let record = work(cell, options)?;
+        let record = work(cell, &searches, options)?;
         lock().append(record.clone())?;
         // Told under the lock, so that counts go up from line to line.
         let mut clock = clock.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,32 +91,35 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>) -> Result<RunReport> {
 }
 
 /// Does one cell. A failure of the method is a record; only interruption and a full disk end the run.
-fn work(cell: &Cell, options: &RunOptions<'_>) -> Result<Record> {
+fn work(cell: &Cell, searches: &Searches, options: &RunOptions<'_>) -> Result<Record> {
     let start = Instant::now();
-    let outcome = scores(cell, options);
+    let mut found = None;
+    let outcome = match searching::key(cell).and_then(|key| searches.get(&key)) {
+        None => scores(cell, &cell.method.params, options),
+        Some(Err(message)) => Err(Error::unfit(message.clone())),
+        Some(Ok(best)) => {
+            found = Some(best.clone());
+            scores(cell, &best.params, options)
+        }
+    };
     let seconds = start.elapsed().as_secs_f64();
     let (scores, error) = match outcome {
         Ok(scores) => (scores, None),
         Err(Error::Interrupted) => return Err(Error::Interrupted),
         Err(error) => (BTreeMap::new(), Some(error.to_string())),
     };
-    Ok(Record { key: cell.key(), cell: cell.clone(), scores, error, seconds })
+    Ok(Record { key: cell.key(), cell: cell.clone(), found, scores, error, seconds })
 }
 
-fn scores(cell: &Cell, options: &RunOptions<'_>) -> Result<BTreeMap<String, f64>> {
+fn scores(cell: &Cell, params: &Params, options: &RunOptions<'_>) -> Result<BTreeMap<String, f64>> {
     let (table, roles) = rows(&cell.data, cell.realisation, options.data_folder)?;
-    // The split depends on the data set alone, so that every method sees the same rows.
-    let whole = assign(table.clone(), &roles)?;
-    let split = Split::random(&whole.t, 0.0, cell.split.test, Seed(cell.realisation).named("test rows"))?;
-    let pick = |rows: &[usize]| -> Table { table.select(&rows.iter().map(|&i| whole.rows[i]).collect::<Vec<_>>()) };
-    let (train, test) = (pick(&split.train), pick(&split.test));
+    let (train, test) = searching::parted(&table, &roles, cell, cell.realisation)?;
+    drop(table);
     let quiet = Quiet(options.observer);
-    let valid_share = cell.split.valid / (1.0 - cell.split.test);
-    let params = parameters(cell, &train, &roles, valid_share, &quiet)?;
     let fit_options = FitOptions {
-        params,
+        params: params.clone(),
         seed: Seed(cell.seed),
-        valid_share,
+        valid_share: cell.split.valid / (1.0 - cell.split.test),
         observer: &quiet,
         ..FitOptions::new(&cell.method.estimator)
     };
@@ -144,23 +148,8 @@ fn scores(cell: &Cell, options: &RunOptions<'_>) -> Result<BTreeMap<String, f64>
     Ok(out)
 }
 
-/// The method's parameters, searched for on the training rows when the plan asks for it.
-fn parameters(cell: &Cell, train: &Table, roles: &RoleSpec, valid_share: f64, quiet: &Quiet<'_>) -> Result<Params> {
-    let Some(spec) = &cell.tune else { return Ok(cell.method.params.clone()) };
-    let spec = TuneSpec { fixed: cell.method.params.clone(), ..spec.clone() };
-    let options = TuneOptions {
-        estimator: &cell.method.estimator,
-        spec: &spec,
-        seed: Seed(cell.seed),
-        valid_share,
-        records: None,
-        resume: false,
-        observer: quiet,
-    };
-    Ok(tune(train, roles, &options)?.best)
-}
-
-fn rows(data: &DataSpec, realisation: u64, folder: &Path) -> Result<(Table, RoleSpec)> {
+/// The rows of a realisation and their roles.
+pub(super) fn rows(data: &DataSpec, realisation: u64, folder: &Path) -> Result<(Table, RoleSpec)> {
     if let Some(name) = data.dataset.first() {
         return Dataset::named(name)?.load(folder, realisation);
     }

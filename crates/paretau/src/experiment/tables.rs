@@ -70,12 +70,53 @@ pub fn markdown(plan: &Plan, records: &[&Record]) -> String {
     for (error, n) in errors {
         out += &format!("\nFailed {n} times: {error}\n");
     }
-    if !plan.note.is_empty() {
-        out += &format!("\n{}\n", plan.note.trim());
+    let note = plan.note_in_words();
+    if !note.is_empty() {
+        out += &format!("\n{note}\n");
     }
-    out +=
-        "\nFigure: `figure.svg`, `figure.png`; paired comparisons: `comparison.md`; all on one page: `report.html`.\n";
+    out += "\nFigure: `figure.svg`, `figure.png`; paired comparisons: `comparison.md`; all on one page: `report.html`";
+    out += if records.iter().any(|r| r.found.is_some()) { "; parameters found: `tuning.md`.\n" } else { ".\n" };
     out
+}
+
+/// What the searches found, one row each; none without a search.
+pub(super) fn found(plan: &Plan, records: &[&Record]) -> Option<String> {
+    let mut rows: Vec<String> = vec![];
+    for record in records {
+        let Some(found) = &record.found else { continue };
+        // What the plan fixes was not found.
+        let own = found.params.0.iter().filter(|(name, _)| !record.cell.method.params.0.contains_key(*name));
+        let params: Vec<String> = own.map(|(name, value)| format!("{name}={}", shown(value))).collect();
+        let params = if params.is_empty() { "as they were".to_owned() } else { params.join(" ") };
+        let ratio = found.default_value.map_or("–".to_owned(), |default| format!("{:.3}", found.value / default));
+        let row = format!(
+            "| {} | {} | {} | {} | {} | {ratio} | {params} |",
+            record.cell.data.name,
+            found.realisation,
+            record.cell.method.label(),
+            record.cell.seed,
+            found.trials
+        );
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+    }
+    (!rows.is_empty()).then(|| {
+        format!(
+            "# {}: parameters found\n\n{}\n\n`loss` is that of the best trial over that of the first one (the method as the \
+             plan has it), on rows that no fit of the search saw.\n\n\
+             | data | searched on realisation | method | seed | trials | loss | parameters |\n\
+             |---|---|---|---|---|---|---|\n{}\n",
+            plan.name,
+            plan.note_in_words(),
+            rows.join("\n")
+        )
+    })
+}
+
+/// A parameter's value as `--set` takes it.
+fn shown(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn mean_and_sd(value: Option<(f64, f64)>) -> String {

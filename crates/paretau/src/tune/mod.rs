@@ -11,7 +11,7 @@ mod trials;
 
 use std::path::Path;
 
-use paretau_core::{Error, Event, Fold, Observer, Params, Result, Seed, Split, folds};
+use paretau_core::{Error, EstimatorEntry, Event, Fold, Observer, Params, Result, Seed, Split, folds};
 use paretau_data::{Assigned, RoleSpec, Table, assign};
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +60,13 @@ impl Default for TuneSpec {
 }
 
 impl TuneSpec {
-    fn check(&self) -> Result<()> {
+    /// What is searched of an estimator in a study of several: of the space given, what it has; its own without one.
+    pub(crate) fn space_for(&self, entry: &dyn EstimatorEntry, fixed: &Params) -> Space {
+        let space = if self.space.is_empty() { Space::of(entry) } else { self.space.clone().known_to(entry) };
+        space.without(fixed).without(&self.fixed)
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
         let wrong = |name: &str, value: String, expected: &str| {
             Err(Error::BadParameter { owner: "tune".into(), name: name.into(), value, expected: expected.into() })
         };

@@ -148,6 +148,13 @@ impl Space {
         self.0.is_empty()
     }
 
+    /// The same without parameters that an estimator does not have.
+    #[must_use]
+    pub(super) fn known_to(mut self, entry: &dyn EstimatorEntry) -> Self {
+        self.0.retain(|name, _| entry.params().iter().any(|spec| spec.name == name));
+        self
+    }
+
     /// The same without parameters that are fixed.
     #[must_use]
     pub(super) fn without(mut self, fixed: &Params) -> Self {
@@ -167,7 +174,7 @@ impl Space {
     }
 
     /// Every corner must be something that the estimator takes, so that a slip is found before the first fit.
-    pub(super) fn check(&self, entry: &dyn EstimatorEntry) -> Result<()> {
+    pub(crate) fn check(&self, entry: &dyn EstimatorEntry) -> Result<()> {
         for (name, dimension) in &self.0 {
             let bad = |expected: &str| {
                 Err(paretau_core::Error::BadParameter {

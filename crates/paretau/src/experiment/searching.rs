@@ -1,0 +1,122 @@
+//! Parameters searched for before the cells are done. Cells that search alike share one search, and its trials are kept in
+//! the run's folder, so that a run killed in the middle of a search goes on there.
+
+use std::collections::BTreeMap;
+
+use paretau_core::{Error, Event, Params, Result, Seed, Split};
+use paretau_data::{RoleSpec, Table, assign};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::cell::{Cell, Shard, digest};
+use super::runner::{RunOptions, rows};
+use crate::quiet::Quiet;
+use crate::tune::{TuneOptions, TuneSpec, tune};
+
+/// What a search found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Found {
+    /// The realisation whose training rows were searched on.
+    pub realisation: u64,
+    /// Parameters of the best trial that differ from the defaults.
+    pub params: Params,
+    /// Its loss on rows that its fit did not see.
+    pub value: f64,
+    /// The loss of the method as the plan has it.
+    pub default_value: Option<f64>,
+    /// Trials made.
+    pub trials: usize,
+}
+
+/// What became of every search; the message of a search that failed.
+pub(super) type Searches = BTreeMap<String, std::result::Result<Found, String>>;
+
+/// The digest of what decides a search. The number of trials does not belong to it: more of them go on with a search.
+pub(super) fn key(cell: &Cell) -> Option<String> {
+    let spec = TuneSpec { trials: 0, ..cell.tune.clone()? };
+    Some(digest(&json!({
+        "data": cell.data.content(),
+        "realisation": searched_on(cell),
+        "estimator": cell.method.estimator,
+        "method_params": cell.method.params,
+        "seed": cell.seed,
+        "split": cell.split,
+        "tune": spec,
+    })))
+}
+
+fn searched_on(cell: &Cell) -> u64 {
+    cell.tune_on.unwrap_or(cell.realisation)
+}
+
+/// Makes every search that the cells ask for, each once. A failed one becomes its cells' error; only interruption and a
+/// full disk end the run.
+pub(super) fn searches(cells: &[&Cell], options: &RunOptions<'_>) -> Result<Searches> {
+    let wanted: BTreeMap<String, &Cell> =
+        cells.iter().filter_map(|cell| key(cell).map(|key| (key, *cell))).collect();
+    if wanted.is_empty() {
+        return Ok(Searches::new());
+    }
+    let folder = options.folder.join("tuning");
+    std::fs::create_dir_all(&folder).map_err(|source| Error::Io { path: folder.clone(), source })?;
+    options.observer.event(&Event::Stage { name: "searching parameters".into(), total: Some(wanted.len() as u64) });
+    let done = std::sync::atomic::AtomicU64::new(0);
+    let found = wanted.into_par_iter().map(|(key, cell)| {
+        if options.observer.interrupted() {
+            return Err(Error::Interrupted);
+        }
+        // Parts of a job array may run at once in one folder: each keeps its own trials.
+        let name = match options.shard {
+            Shard::WHOLE => format!("{key}.jsonl"),
+            Shard { part, of } => format!("{key}-{part}-of-{of}.jsonl"),
+        };
+        let found = match search(cell, &folder.join(name), options) {
+            Ok(found) => Ok(found),
+            Err(error @ (Error::Interrupted | Error::Io { .. } | Error::File { .. })) => return Err(error),
+            Err(error) => Err(format!("searching parameters: {error}")),
+        };
+        let so_far = done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+        options.observer.event(&Event::Progress { done: so_far });
+        Ok((key, found))
+    });
+    found.collect()
+}
+
+fn search(cell: &Cell, records: &std::path::Path, options: &RunOptions<'_>) -> Result<Found> {
+    let Some(spec) = &cell.tune else { return Err(Error::unfit("there is nothing to search")) };
+    let realisation = searched_on(cell);
+    let (table, roles) = rows(&cell.data, realisation, options.data_folder)?;
+    let (train, _) = parted(&table, &roles, cell, realisation)?;
+    let spec = TuneSpec { fixed: cell.method.params.clone(), ..spec.clone() };
+    let quiet = Quiet(options.observer);
+    let report = tune(
+        &train,
+        &roles,
+        &TuneOptions {
+            estimator: &cell.method.estimator,
+            spec: &spec,
+            seed: Seed(cell.seed),
+            valid_share: cell.split.valid / (1.0 - cell.split.test),
+            records: Some(records),
+            resume: options.resume,
+            observer: &quiet,
+        },
+    )?;
+    Ok(Found {
+        realisation,
+        params: report.best,
+        value: report.value,
+        default_value: report.default_value,
+        trials: report.trials.len(),
+    })
+}
+
+/// Training and test rows. The split depends on the data set alone, so that every method sees the same rows and a search
+/// never sees the test rows of the realisation it searches on.
+pub(super) fn parted(table: &Table, roles: &RoleSpec, cell: &Cell, realisation: u64) -> Result<(Table, Table)> {
+    let whole = assign(table.clone(), roles)?;
+    let split = Split::random(&whole.t, 0.0, cell.split.test, Seed(realisation).named("test rows"))?;
+    let pick = |rows: &[usize]| table.select(&rows.iter().map(|&i| whole.rows[i]).collect::<Vec<_>>());
+    Ok((pick(&split.train), pick(&split.test)))
+}
