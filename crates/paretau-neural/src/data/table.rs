@@ -119,28 +119,6 @@ impl<T: Real> Table<T> {
     }
 }
 
-impl<T: Real> Table<T> {
-    /// Gathers rows into a dense matrix with room for `extra` more columns, which are zero.
-    pub fn gather_wide(&self, rows: &[usize], extra: usize, out: &mut Vec<T>) {
-        let d = self.n_cols();
-        out.clear();
-        for &i in rows {
-            let start = out.len();
-            match self {
-                Self::Dense { values, .. } => out.extend_from_slice(&values[i * d..(i + 1) * d]),
-                Self::Sparse(s) => {
-                    out.extend(s.columns.mean.iter().zip(&s.columns.on).map(|(m, on)| -(*m * *on)));
-                    let range = s.indptr[i]..s.indptr[i + 1];
-                    for (&j, &v) in s.indices[range.clone()].iter().zip(&s.values[range]) {
-                        out[start + j as usize] += v * s.columns.on[j as usize];
-                    }
-                }
-            }
-            out.extend(std::iter::repeat_n(T::ZERO, extra));
-        }
-    }
-}
-
 impl<T: Real> Rows<T> {
     /// Buffers for up to `capacity` rows of `table`.
     pub fn with_capacity(table: &Table<T>, capacity: usize) -> Self {

@@ -179,7 +179,8 @@ impl Net {
     /// Turns the gradient that the caller left in [`NetWork::d_output`] back through the net.
     ///
     /// With `grads`, this net's stretch of it is overwritten by the gradient of its parameters. With `d_input`, the
-    /// gradient with respect to the input is written there (added, if its flag says so).
+    /// gradient with respect to the input is written there (added, if its flag says so); of features with further columns
+    /// beside them, that of the further columns alone.
     pub fn backward<T: Real>(
         &self,
         params: &[T],
@@ -214,7 +215,8 @@ impl Net {
                 }
                 if let Some((d_in, add)) = d_input.take() {
                     let dz = MatRef::row_major(dz, rows, width)?;
-                    let w = MatRef::row_major(&params[w.range()], w.rows, w.cols)?;
+                    let given = input.given();
+                    let w = MatRef::row_major(&params[w.range()][given * w.cols..], w.rows - given, w.cols)?;
                     matmul(d_in, dz, w.t(), (T::ONE, if add { T::ONE } else { T::ZERO }), parallelism)?;
                 }
                 continue;
@@ -324,6 +326,7 @@ fn stripe_mut<T: Real>(
 #[cfg(test)]
 mod tests {
     use paretau_core::Seed;
+    use paretau_kernels::sparse::{CsrView, Standardise};
 
     use super::*;
 
@@ -390,6 +393,50 @@ mod tests {
                 let numeric = (up - down) / (2.0 * h);
                 assert!((numeric - dx[i]).abs() < 1e-6 * (1.0 + numeric.abs()), "x {i}: {numeric} {}", dx[i]);
             }
+        }
+    }
+
+    /// Features read twice with two columns beside them, against the same rows written out.
+    #[test]
+    fn further_columns_are_read_as_if_written_out() {
+        let shape = NetShape {
+            inputs: 5,
+            groups: 1,
+            widths: vec![4, 2],
+            hidden: Activation::Elu,
+            last: Activation::Linear,
+            last_spread: 1.0,
+            layer_norm: false,
+        };
+        let mut layout = Layout::default();
+        let net = Net::new(&shape, &mut layout);
+        let params: Vec<f64> = layout.initial(Seed(5));
+        let mut rng = Seed(6).rng();
+        let (indptr, indices) = ([0, 2, 2, 3], [0_u32, 2, 1]);
+        let (values, mean, on) = ([1.5, -0.5, 2.0], [0.1, 0.2, -0.3], [1.0, 1.0, 0.0]);
+        let csr = CsrView::new(&indptr, &indices, &values, 3).unwrap();
+        let sparse = Input::Sparse(csr, Standardise::new(&mean, &on).unwrap());
+        let features = [1.4, -0.2, 0.0, -0.1, -0.2, 0.0, -0.1, 1.8, 0.0];
+        let dense = Input::Dense(MatRef::row_major(&features, 3, 3).unwrap());
+        let more: Vec<f64> = (0..12).map(|_| rng.normal()).collect();
+        let written: Vec<f64> =
+            (0..6).flat_map(|i| [&features[i % 3 * 3..i % 3 * 3 + 3], &more[2 * i..2 * i + 2]].concat()).collect();
+        let run = |input: Input<'_, f64>, columns: usize| {
+            let mut work = net.work(6, true);
+            net.forward(&params, input, (6, None), &mut work, Parallelism::None).unwrap();
+            let y = work.output().to_vec();
+            work.d_output().iter_mut().enumerate().for_each(|(i, d)| *d = (i as f64).cos());
+            let (mut grads, mut dx) = (vec![f64::NAN; params.len()], vec![f64::NAN; 6 * columns]);
+            let d_input = Some((MatMut::row_major(&mut dx, 6, columns).unwrap(), false));
+            net.backward(&params, input, &mut work, (Some(&mut grads), d_input), Parallelism::None).unwrap();
+            (y, grads, dx)
+        };
+        let close = |a: &[f64], b: &[f64]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
+        let (y, grads, dx) = run(Input::Dense(MatRef::row_major(&written, 6, 5).unwrap()), 5);
+        let d_more: Vec<f64> = dx.chunks_exact(5).flat_map(|row| row[3..].to_vec()).collect();
+        for features in [sparse, dense] {
+            let (y2, grads2, dx2) = run(Input::Beside(&features, MatRef::row_major(&more, 6, 2).unwrap()), 2);
+            assert!(close(&y, &y2) && close(&grads, &grads2) && close(&d_more, &dx2), "{y:?} {y2:?} {d_more:?} {dx2:?}");
         }
     }
 

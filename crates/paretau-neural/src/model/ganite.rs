@@ -45,9 +45,10 @@ pub struct Ganite<T> {
     generator: Pair,
     judges: [Net; 2],
     rows: Rows<T>,
-    /// Features of the batch, each row with two more places.
-    wide: Vec<T>,
-    /// Features of the batch, and of the batch once more, with two outcomes each.
+    /// Arm and outcome of each row of the batch, as the generator reads them beside the features.
+    received: Vec<T>,
+    /// Two outcomes of each row, and for the second discriminator of each row once more, as discriminators read them beside
+    /// the features.
     judged: Vec<T>,
     d_judged: Vec<T>,
     generated: PairWork<T>,
@@ -79,16 +80,15 @@ impl<T: Real> Ganite<T> {
         };
         let judges = [Net::new(&judge, &mut layout), Net::new(&judge, &mut layout)];
         let binary = sample.outcome == OutcomeKind::Binary;
-        let width = spec.d + 2;
         Self {
             alpha,
             beta,
             loss: if binary { OutcomeLoss::Logistic } else { OutcomeLoss::Squared },
             binary,
             rows: Rows::with_capacity(&sample.table, capacity),
-            wide: Vec::with_capacity(capacity * width),
-            judged: Vec::with_capacity(2 * capacity * width),
-            d_judged: Vec::with_capacity(2 * capacity * width),
+            received: Vec::with_capacity(2 * capacity),
+            judged: Vec::with_capacity(4 * capacity),
+            d_judged: Vec::with_capacity(4 * capacity),
             generated: generator.work(capacity),
             inferred: inference.work(capacity),
             verdict: judges[0].work(2 * capacity, true),
@@ -122,14 +122,14 @@ impl<T: Real> Ganite<T> {
     }
 
     /// Runs the generator and completes the rows: the received arm keeps its observed outcome.
-    fn complete(&mut self, params: &[T], parallelism: Parallelism) -> Result<(), KernelError> {
-        let (n, d) = (self.t.len(), self.spec.d);
-        for i in 0..n {
-            let row = &mut self.wide[i * (d + 2)..(i + 1) * (d + 2)];
-            row[d] = if self.t[i] == 1 { T::ONE } else { -T::ONE };
-            row[d + 1] = self.y[i];
-        }
-        let input = Input::Dense(MatRef::row_major(&self.wide, n, d + 2)?);
+    fn complete(
+        &mut self,
+        params: &[T],
+        features: Input<'_, T>,
+        parallelism: Parallelism,
+    ) -> Result<(), KernelError> {
+        let n = self.t.len();
+        let input = Input::Beside(&features, MatRef::row_major(&self.received, n, 2)?);
         let mask = Dropout::new(self.spec.dropout, self.key);
         self.generator.forward(params, input, (n, mask), &mut self.generated, parallelism)?;
         for arm in 0..2 {
@@ -143,12 +143,10 @@ impl<T: Real> Ganite<T> {
         Ok(())
     }
 
-    /// Fills rows `from..` of what a discriminator reads with the batch's features and the given outcomes.
+    /// Appends the given outcomes of the batch's rows to what a discriminator reads.
     fn show(&mut self, outcomes: impl Fn(&Self, usize) -> [T; 2]) {
-        let (n, d) = (self.t.len(), self.spec.d);
-        for i in 0..n {
+        for i in 0..self.t.len() {
             let pair = outcomes(self, i);
-            self.judged.extend_from_slice(&self.wide[i * (d + 2)..i * (d + 2) + d]);
             self.judged.extend_from_slice(&pair);
         }
     }
@@ -158,12 +156,12 @@ impl<T: Real> Ganite<T> {
     fn judge(
         &mut self,
         judge: usize,
-        params: &[T],
+        (params, features): (&[T], Input<'_, T>),
         (strength, label): (f64, impl Fn(usize) -> (T, T)),
         parallelism: Parallelism,
     ) -> Result<f64, KernelError> {
-        let n = self.judged.len() / (self.spec.d + 2);
-        let input = Input::Dense(MatRef::row_major(&self.judged, n, self.spec.d + 2)?);
+        let n = self.judged.len() / 2;
+        let input = Input::Beside(&features, MatRef::row_major(&self.judged, n, 2)?);
         self.judges[judge].forward(params, input, (n, None), &mut self.verdict, parallelism)?;
         let (out, d) = self.verdict.output_and_gradient();
         let mut total = 0.0;
@@ -176,14 +174,18 @@ impl<T: Real> Ganite<T> {
         Ok(total)
     }
 
-    /// Back through a discriminator to what it was shown; the gradient of the outcomes is in `d_judged`.
-    fn back_to_outcomes(&mut self, judge: usize, params: &[T], parallelism: Parallelism) -> Result<(), KernelError> {
-        let width = self.spec.d + 2;
-        let n = self.judged.len() / width;
+    /// Back through a discriminator to the outcomes that it was shown; their gradient is in `d_judged`.
+    fn back_to_outcomes(
+        &mut self,
+        judge: usize,
+        (params, features): (&[T], Input<'_, T>),
+        parallelism: Parallelism,
+    ) -> Result<(), KernelError> {
+        let n = self.judged.len() / 2;
         self.d_judged.clear();
-        self.d_judged.resize(n * width, T::ZERO);
-        let input = Input::Dense(MatRef::row_major(&self.judged, n, width)?);
-        let d_in = MatMut::row_major(&mut self.d_judged, n, width)?;
+        self.d_judged.resize(2 * n, T::ZERO);
+        let input = Input::Beside(&features, MatRef::row_major(&self.judged, n, 2)?);
+        let d_in = MatMut::row_major(&mut self.d_judged, n, 2)?;
         self.judges[judge].backward(params, input, &mut self.verdict, (None, Some((d_in, false))), parallelism)
     }
 
@@ -191,32 +193,37 @@ impl<T: Real> Ganite<T> {
         &mut self,
         judge: usize,
         (params, grads): (&[T], &mut [T]),
+        features: Input<'_, T>,
         parallelism: Parallelism,
     ) -> Result<(), KernelError> {
-        let width = self.spec.d + 2;
-        let input = Input::Dense(MatRef::row_major(&self.judged, self.judged.len() / width, width)?);
+        let input = Input::Beside(&features, MatRef::row_major(&self.judged, self.judged.len() / 2, 2)?);
         self.judges[judge].backward(params, input, &mut self.verdict, (Some(grads), None), parallelism)
     }
 
-    fn discriminator_loss(&mut self, at: (&[T], &mut [T]), parallelism: Parallelism) -> Result<f64, KernelError> {
-        self.complete(at.0, parallelism)?;
+    fn discriminator_loss(
+        &mut self,
+        at: (&[T], &mut [T]),
+        features: Input<'_, T>,
+        parallelism: Parallelism,
+    ) -> Result<f64, KernelError> {
+        self.complete(at.0, features, parallelism)?;
         self.judged.clear();
         self.show(|s, i| [s.completed[0][i], s.completed[1][i]]);
-        let loss = self.guess_arm(at.0, (1.0, false), parallelism)?;
-        self.train_judge(0, at, parallelism)?;
+        let loss = self.guess_arm((at.0, features), (1.0, false), parallelism)?;
+        self.train_judge(0, at, features, parallelism)?;
         Ok(loss)
     }
 
     /// Cross-entropy of the first discriminator's guess of the arm, or of the other arm.
     fn guess_arm(
         &mut self,
-        params: &[T],
+        at: (&[T], Input<'_, T>),
         (strength, other): (f64, bool),
         parallelism: Parallelism,
     ) -> Result<f64, KernelError> {
         let (t, c) = (std::mem::take(&mut self.t), std::mem::take(&mut self.coefficients));
         let label = |i: usize| (if (t[i] == 1) == other { T::ZERO } else { T::ONE }, c[i]);
-        let loss = self.judge(0, params, (strength, label), parallelism);
+        let loss = self.judge(0, at, (strength, label), parallelism);
         (self.t, self.coefficients) = (t, c);
         loss
     }
@@ -224,16 +231,17 @@ impl<T: Real> Ganite<T> {
     fn generator_loss(
         &mut self,
         (params, grads): (&[T], &mut [T]),
+        features: Input<'_, T>,
         parallelism: Parallelism,
     ) -> Result<f64, KernelError> {
-        self.complete(params, parallelism)?;
+        self.complete(params, features, parallelism)?;
         self.judged.clear();
         self.show(|s, i| [s.completed[0][i], s.completed[1][i]]);
         // Towards the other arm's verdict rather than away from the right one: the same equilibrium, but the pull fades where
         // the discriminator is fooled instead of growing without bound, which drove outcomes of any size away.
-        let guess = self.guess_arm(params, (self.alpha, true), parallelism)?;
-        self.back_to_outcomes(0, params, parallelism)?;
-        let (n, d) = (self.t.len(), self.spec.d);
+        let guess = self.guess_arm((params, features), (self.alpha, true), parallelism)?;
+        self.back_to_outcomes(0, (params, features), parallelism)?;
+        let n = self.t.len();
         let mut loss = self.alpha * guess;
         for arm in 0..2 {
             for i in 0..n {
@@ -244,23 +252,26 @@ impl<T: Real> Ganite<T> {
                     loss += (self.coefficients[i] * value).to_f64();
                     self.coefficients[i] * slope
                 } else {
-                    self.d_judged[i * (d + 2) + d + arm] * self.slope(self.completed[arm][i])
+                    self.d_judged[2 * i + arm] * self.slope(self.completed[arm][i])
                 };
                 self.generated.heads[arm].d_output()[i] = pull;
             }
         }
-        let input = Input::Dense(MatRef::row_major(&self.wide, n, d + 2)?);
+        let input = Input::Beside(&features, MatRef::row_major(&self.received, n, 2)?);
         self.generator.backward(params, input, &mut self.generated, grads, parallelism)?;
         Ok(loss)
     }
 
     /// Completed rows first, inferred rows after them, for the second discriminator.
-    fn show_both(&mut self, params: &[T], parallelism: Parallelism) -> Result<(), KernelError> {
-        self.complete(params, parallelism)?;
-        let (n, d) = (self.t.len(), self.spec.d);
-        let input = Input::Dense(MatRef::strided(&self.wide, (n, d), (d + 2, 1))?);
+    fn show_both(
+        &mut self,
+        params: &[T],
+        features: Input<'_, T>,
+        parallelism: Parallelism,
+    ) -> Result<(), KernelError> {
+        self.complete(params, features, parallelism)?;
         let mask = Dropout::new(self.spec.dropout, self.key ^ 0x2545_f491_4f6c_dd1d);
-        self.inference.forward(params, input, (n, mask), &mut self.inferred, parallelism)?;
+        self.inference.forward(params, features, (self.t.len(), mask), &mut self.inferred, parallelism)?;
         self.judged.clear();
         self.show(|s, i| [s.completed[0][i], s.completed[1][i]]);
         self.show(|s, i| [0, 1].map(|arm| s.meaning(s.inferred.heads[arm].output()[i])));
@@ -271,7 +282,7 @@ impl<T: Real> Ganite<T> {
     /// inferred rows taken for genuine ones.
     fn guess_origin(
         &mut self,
-        params: &[T],
+        at: (&[T], Input<'_, T>),
         (strength, fool): (f64, bool),
         parallelism: Parallelism,
     ) -> Result<f64, KernelError> {
@@ -283,7 +294,7 @@ impl<T: Real> Ganite<T> {
             (true, true) => (T::ONE, T::ZERO),
             (false, true) => (T::ONE, half * c[i - n]),
         };
-        let loss = self.judge(1, params, (strength, label), parallelism);
+        let loss = self.judge(1, at, (strength, label), parallelism);
         self.coefficients = c;
         loss
     }
@@ -291,35 +302,36 @@ impl<T: Real> Ganite<T> {
     fn second_discriminator_loss(
         &mut self,
         at: (&[T], &mut [T]),
+        features: Input<'_, T>,
         parallelism: Parallelism,
     ) -> Result<f64, KernelError> {
-        self.show_both(at.0, parallelism)?;
-        let loss = self.guess_origin(at.0, (1.0, false), parallelism)?;
-        self.train_judge(1, at, parallelism)?;
+        self.show_both(at.0, features, parallelism)?;
+        let loss = self.guess_origin((at.0, features), (1.0, false), parallelism)?;
+        self.train_judge(1, at, features, parallelism)?;
         Ok(loss)
     }
 
     fn inference_loss(
         &mut self,
         (params, grads): (&[T], &mut [T]),
+        features: Input<'_, T>,
         parallelism: Parallelism,
     ) -> Result<f64, KernelError> {
-        self.show_both(params, parallelism)?;
-        let guess = self.guess_origin(params, (self.beta, true), parallelism)?;
-        self.back_to_outcomes(1, params, parallelism)?;
-        let (n, d) = (self.t.len(), self.spec.d);
+        self.show_both(params, features, parallelism)?;
+        let guess = self.guess_origin((params, features), (self.beta, true), parallelism)?;
+        self.back_to_outcomes(1, (params, features), parallelism)?;
+        let n = self.t.len();
         let mut loss = self.beta * guess;
         for arm in 0..2 {
             for i in 0..n {
                 let h = self.inferred.heads[arm].output()[i];
                 let (value, slope) = self.loss.at(h, self.completed[arm][i]);
                 loss += (self.coefficients[i] * value).to_f64();
-                let fooled = self.d_judged[(n + i) * (d + 2) + d + arm] * self.slope(self.meaning(h));
+                let fooled = self.d_judged[2 * (n + i) + arm] * self.slope(self.meaning(h));
                 self.inferred.heads[arm].d_output()[i] = self.coefficients[i] * slope + fooled;
             }
         }
-        let input = Input::Dense(MatRef::strided(&self.wide, (n, d), (d + 2, 1))?);
-        self.inference.backward(params, input, &mut self.inferred, grads, parallelism)?;
+        self.inference.backward(params, features, &mut self.inferred, grads, parallelism)?;
         Ok(loss)
     }
 
@@ -357,26 +369,32 @@ impl<T: Real> Model<T> for Ganite<T> {
     }
 
     fn begin(&mut self, sample: &Sample<T>, batch: &Batch) -> Result<()> {
-        sample.table.gather_wide(&batch.rows, 2, &mut self.wide);
+        sample.table.gather(&batch.rows, &mut self.rows);
         self.key = batch.key;
         sample.deal(batch, &mut self.t, &mut self.y, &mut self.coefficients);
+        self.received.clear();
+        for (&t, &y) in self.t.iter().zip(&self.y) {
+            self.received.extend([if t == 1 { T::ONE } else { -T::ONE }, y]);
+        }
         Ok(())
     }
 
     fn loss(
         &mut self,
         phase: usize,
-        _sample: &Sample<T>,
+        sample: &Sample<T>,
         at: (&[T], &mut [T]),
         parallelism: Parallelism,
     ) -> Result<f64> {
-        match phase {
-            DISCRIMINATOR => self.discriminator_loss(at, parallelism),
-            GENERATOR => self.generator_loss(at, parallelism),
-            SECOND_DISCRIMINATOR => self.second_discriminator_loss(at, parallelism),
-            _ => self.inference_loss(at, parallelism),
-        }
-        .map_err(failed)
+        let rows = std::mem::take(&mut self.rows);
+        let loss = rows.input(&sample.table).and_then(|features| match phase {
+            DISCRIMINATOR => self.discriminator_loss(at, features, parallelism),
+            GENERATOR => self.generator_loss(at, features, parallelism),
+            SECOND_DISCRIMINATOR => self.second_discriminator_loss(at, features, parallelism),
+            _ => self.inference_loss(at, features, parallelism),
+        });
+        self.rows = rows;
+        loss.map_err(failed)
     }
 
     fn validate(
