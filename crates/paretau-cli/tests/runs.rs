@@ -108,8 +108,10 @@ fn a_run_killed_at_any_moment_and_resumed_ends_with_the_same_records() {
 
 /// The plan with a search for the penalty on the first realisation; the t-learner has no such parameter.
 fn searching(trials: usize) -> String {
-    let search = format!("[tune]\ntrials = {trials}\nspace = {{ penalty = {{ low = 1e-3, high = 1e3, log = true }} }}\n");
-    PLAN.replace("[1, 2, 3, 4, 5, 6, 7, 8]", "[3, 1]").replace("summary = ", "tune_on = \"first\"\nsummary = ") + &search
+    let search =
+        format!("[tune]\ntrials = {trials}\nspace = {{ penalty = {{ low = 1e-3, high = 1e3, log = true }} }}\n");
+    PLAN.replace("[1, 2, 3, 4, 5, 6, 7, 8]", "[3, 1]").replace("summary = ", "tune_on = \"first\"\nsummary = ")
+        + &search
 }
 
 #[test]

@@ -67,6 +67,8 @@ pub struct Diagnostics {
     pub roles: Vec<FeatureRole>,
     /// Feature importances, when the estimator tells them.
     pub importance: Vec<Importance>,
+    /// How strongly a net with one encoder reads each feature, as shares; nets with three tell roles.
+    pub reading: Vec<Importance>,
 }
 
 impl Diagnostics {

@@ -1,7 +1,24 @@
 //! How well three encoders found the features meant for them, on processes like the paper's synthetic one: the first third
 //! of the features are instruments, the second confounders, the last adjusters.
 
-use paretau_core::FeatureRole;
+use paretau_core::{Diagnostics, FeatureRole, Role};
+
+/// What a net's encoders read of each feature. A net with one encoder is asked three times what it reads, as in the paper;
+/// nothing when the fit tells of no encoder.
+pub fn encoders_of(diagnostics: &Diagnostics) -> Vec<FeatureRole> {
+    if !diagnostics.roles.is_empty() {
+        return diagnostics.roles.clone();
+    }
+    let one = diagnostics.reading.iter().map(|column| FeatureRole {
+        name: column.name.clone(),
+        role: Role::None,
+        score: 0.0,
+        instrument: column.share,
+        confounder: column.share,
+        adjuster: column.share,
+    });
+    one.collect()
+}
 
 /// An encoder, by the features that are meant for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +56,7 @@ pub fn encoder_difference(roles: &[FeatureRole], third: Third) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paretau_core::Role;
+    use paretau_core::Importance;
 
     #[test]
     fn an_encoder_that_reads_its_own_third_twice_as_much_scores_one() {
@@ -56,5 +73,16 @@ mod tests {
         let thirds = [Third::Instrument, Third::Confounder, Third::Adjuster];
         assert_eq!(thirds.map(|third| encoder_difference(&roles, third)), [Some(1.0), Some(0.0), Some(-0.5)]);
         assert_eq!(thirds.map(|third| encoder_difference(&[], third)), [None; 3]);
+    }
+
+    #[test]
+    fn one_encoder_is_asked_three_times() {
+        let reading = [1.0, 1.0, 4.0].map(|share| Importance { name: "x".into(), share: share / 6.0 }).to_vec();
+        let roles = encoders_of(&Diagnostics { reading, ..Diagnostics::default() });
+        let said =
+            [Third::Instrument, Third::Confounder, Third::Adjuster].map(|third| encoder_difference(&roles, third));
+        let expected = [-0.6, -0.6, 3.0];
+        assert!(said.iter().zip(expected).all(|(said, is)| said.is_some_and(|s| (s - is).abs() < 1e-12)), "{said:?}");
+        assert!(encoders_of(&Diagnostics::default()).is_empty());
     }
 }

@@ -19,7 +19,7 @@ pub mod truth;
 pub use ate::{AverageEffect, Estimand, average_effect};
 pub use balance::{FeatureBalance, IMBALANCE, balance};
 pub use calibration::{Calibration, EffectGroup, best_linear_projection, calibration, effect_groups};
-pub use encoders::{Third, encoder_difference};
+pub use encoders::{Third, encoder_difference, encoders_of};
 pub use metrics::{Better, Evidence, METRICS, Metric, NamedScore, Needs, evaluate};
 pub use overlap::{ArmOverlap, OverlapOptions, OverlapReport, PropensityBin, WeightSets, overlap_report};
 pub use rate::{HALF_SAMPLES, TocPoint, auuc, rate, toc};

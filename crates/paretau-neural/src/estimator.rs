@@ -12,7 +12,7 @@ use crate::member::{Job, Member};
 use crate::predictor::Wanted;
 use crate::recalibrate::{self, Shift};
 use crate::report::report;
-use crate::roles::roles;
+use crate::roles::{reading, roles};
 use crate::settings::Choice;
 use crate::shrink::{self, Shrink};
 use crate::splits::{Parts, windows};
@@ -90,6 +90,8 @@ impl NetEstimator {
         // Γ learns through the weights alone, so only weighted nets tell what it reads, whatever they count for.
         let disentangled = config.network == Network::Disentangled;
         let told_roles = if disentangled { roles(design, &ensembles[0])? } else { Vec::new() };
+        let shared = matches!(config.network, Network::Shared | Network::Dragon);
+        let told_reading = if shared { reading(design, &ensembles[0]) } else { Vec::new() };
         let mut parties = Vec::new();
         for (kind, ((choice, members), share)) in choices.into_iter().zip(ensembles).zip(shares).enumerate() {
             // Nets that do not count are not kept, but for the last ones, which tell the propensity.
@@ -99,6 +101,7 @@ impl NetEstimator {
         }
         let mut diagnostics = report(config, design, &parties, &parts, &notes)?;
         diagnostics.roles = told_roles;
+        diagnostics.reading = told_reading;
         let (shares, nets): (Vec<f64>, Vec<_>) = parties
             .into_iter()
             .map(|p| (p.share, p.members.into_iter().map(|m| m.predictor).collect::<Vec<_>>()))

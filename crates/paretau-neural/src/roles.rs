@@ -4,7 +4,7 @@
 //! all. The label comes from input gradients, which see the whole net: how much the propensity's logit moves with the column
 //! and how much the outcomes do, each over the most moving column. It is the label most members agree on.
 
-use paretau_core::{Design, FeatureRole, Result, Role};
+use paretau_core::{Design, FeatureRole, Importance, Result, Role};
 use rayon::prelude::*;
 
 use crate::member::Member;
@@ -49,6 +49,33 @@ pub(crate) fn roles(design: &Design, members: &[Member]) -> Result<Vec<FeatureRo
         .collect())
 }
 
+/// How strongly the one encoder of a shared net reads each column, by the same first-layer weights: shares of all reading,
+/// averaged over members.
+pub(crate) fn reading(design: &Design, members: &[Member]) -> Vec<Importance> {
+    let mut shares = vec![0.0; design.columns().len()];
+    for member in members {
+        let strength = first_layer(&member.predictor, (0, 1));
+        let total: f64 = strength.iter().sum();
+        for (share, own) in shares.iter_mut().zip(strength) {
+            *share += if total > 0.0 { own / total / members.len() as f64 } else { 0.0 };
+        }
+    }
+    let named = design.columns().iter().zip(shares);
+    named.map(|(column, share)| Importance { name: column.name.clone(), share }).collect()
+}
+
+/// The mean size of each column's first-layer weights in one of several encoders side by side; 0 for columns that do not vary.
+fn first_layer(member: &Predictor, (encoder, encoders): (usize, usize)) -> Vec<f64> {
+    let first = member.nets.encoders.first_weights();
+    let units = first.cols / encoders;
+    let rows = member.params[first.range()].chunks_exact(first.cols).zip(&member.scaler.scale);
+    rows.map(|(row, scale)| {
+        let own = &row[encoder * units..(encoder + 1) * units];
+        if *scale == 0.0 { 0.0 } else { own.iter().map(|w| f64::from(w.abs())).sum::<f64>() / units as f64 }
+    })
+    .collect()
+}
+
 fn label(reading: &Reading, j: usize) -> Role {
     let moves = |all: &[f64]| {
         let most = all.iter().copied().fold(0.0, f64::max);
@@ -64,17 +91,7 @@ fn label(reading: &Reading, j: usize) -> Role {
 
 fn read(member: &Predictor, design: &Design, rows: &[usize]) -> Result<Reading> {
     let d = member.info.spec.d;
-    let first = member.nets.encoders.first_weights();
-    let units = first.cols / 3;
-    let weights = &member.params[first.range()];
-    let size = |j: usize, g: usize| -> f64 {
-        if member.scaler.scale[j] == 0.0 {
-            return 0.0;
-        }
-        let row = &weights[j * first.cols + g * units..j * first.cols + (g + 1) * units];
-        row.iter().map(|w| f64::from(w.abs())).sum::<f64>() / units as f64
-    };
-    let mut strength = [0, 1, 2].map(|g| (0..d).map(|j| size(j, g)).collect::<Vec<f64>>());
+    let mut strength = [0, 1, 2].map(|encoder| first_layer(member, (encoder, 3)));
     let mean = strength.iter().flatten().sum::<f64>() / (3 * d) as f64;
     if mean > 0.0 {
         strength.iter_mut().flatten().for_each(|s| *s /= mean);

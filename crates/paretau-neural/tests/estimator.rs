@@ -54,6 +54,14 @@ fn every_preset_fits_saves_and_loads() {
             let again = entry.load(&model.state().unwrap(), &TOOLS).unwrap();
             assert_eq!(effects, again.effects(design.x()).unwrap(), "{name}");
             assert_eq!(model.diagnostics(), again.diagnostics(), "{name}");
+            // Three encoders tell roles, one tells what it reads.
+            let told = model.diagnostics();
+            if matches!(entry.info().class, "TARNet" | "CFR" | "DragonNet") {
+                let total: f64 = told.reading.iter().map(|column| column.share).sum();
+                assert!(told.reading.len() == 4 && (total - 1.0).abs() < 1e-9, "{name}: {:?}", told.reading);
+            } else {
+                assert!(told.reading.is_empty(), "{name}");
+            }
         }
     }
 }

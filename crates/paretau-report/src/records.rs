@@ -22,6 +22,8 @@ pub struct Records {
     pub overlap: Overlap,
     /// Importance of the features, when the estimator tells it.
     pub importance: Vec<Importance>,
+    /// How strongly a net with one encoder reads each feature.
+    pub reading: Vec<Importance>,
     /// Roles of the features, when the estimator tells them.
     pub roles: Vec<FeatureRole>,
     /// Training curves, when there was training.

@@ -37,6 +37,7 @@ pub fn records(model: &Model) -> Records {
         findings: model.findings().cloned(),
         overlap: overlap(&about.overlap),
         importance: about.diagnostics.importance.clone(),
+        reading: about.diagnostics.reading.clone(),
         roles: about.diagnostics.roles.clone(),
         training: training(about),
         numbers: about.diagnostics.numbers.iter().map(|(name, value)| (name.clone(), *value)).collect(),

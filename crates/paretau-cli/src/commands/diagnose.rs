@@ -97,13 +97,14 @@ fn of_model(model: &Model, common: &Common) -> Result<()> {
         text += "\n\n";
         text += &output::table(&["feature", "role", "instrument", "confounder", "adjuster", "score"], &rows);
     }
-    if !about.diagnostics.importance.is_empty() {
-        let mut shares = about.diagnostics.importance.clone();
+    let (importance, reading) = (&about.diagnostics.importance, &about.diagnostics.reading);
+    for (what, shares) in [("importance", importance), ("read", reading)].iter().filter(|(_, s)| !s.is_empty()) {
+        let mut shares = (*shares).clone();
         shares.sort_by(|a, b| b.share.total_cmp(&a.share));
         let rows: Vec<Vec<String>> =
             shares.iter().take(20).map(|i| vec![i.name.clone(), format!("{:.3}", i.share)]).collect();
         text += "\n\n";
-        text += &output::table(&["feature", "importance"], &rows);
+        text += &output::table(&["feature", what], &rows);
     }
     output::text(&text)
 }

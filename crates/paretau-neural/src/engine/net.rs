@@ -436,7 +436,10 @@ mod tests {
         let d_more: Vec<f64> = dx.chunks_exact(5).flat_map(|row| row[3..].to_vec()).collect();
         for features in [sparse, dense] {
             let (y2, grads2, dx2) = run(Input::Beside(&features, MatRef::row_major(&more, 6, 2).unwrap()), 2);
-            assert!(close(&y, &y2) && close(&grads, &grads2) && close(&d_more, &dx2), "{y:?} {y2:?} {d_more:?} {dx2:?}");
+            assert!(
+                close(&y, &y2) && close(&grads, &grads2) && close(&d_more, &dx2),
+                "{y:?} {y2:?} {d_more:?} {dx2:?}"
+            );
         }
     }
 

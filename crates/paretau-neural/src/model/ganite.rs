@@ -122,12 +122,7 @@ impl<T: Real> Ganite<T> {
     }
 
     /// Runs the generator and completes the rows: the received arm keeps its observed outcome.
-    fn complete(
-        &mut self,
-        params: &[T],
-        features: Input<'_, T>,
-        parallelism: Parallelism,
-    ) -> Result<(), KernelError> {
+    fn complete(&mut self, params: &[T], features: Input<'_, T>, parallelism: Parallelism) -> Result<(), KernelError> {
         let n = self.t.len();
         let input = Input::Beside(&features, MatRef::row_major(&self.received, n, 2)?);
         let mask = Dropout::new(self.spec.dropout, self.key);
@@ -263,12 +258,7 @@ impl<T: Real> Ganite<T> {
     }
 
     /// Completed rows first, inferred rows after them, for the second discriminator.
-    fn show_both(
-        &mut self,
-        params: &[T],
-        features: Input<'_, T>,
-        parallelism: Parallelism,
-    ) -> Result<(), KernelError> {
+    fn show_both(&mut self, params: &[T], features: Input<'_, T>, parallelism: Parallelism) -> Result<(), KernelError> {
         self.complete(params, features, parallelism)?;
         let mask = Dropout::new(self.spec.dropout, self.key ^ 0x2545_f491_4f6c_dd1d);
         self.inference.forward(params, features, (self.t.len(), mask), &mut self.inferred, parallelism)?;

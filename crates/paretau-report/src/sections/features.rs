@@ -1,4 +1,4 @@
-//! What the model reads from the features: their roles or their importance.
+//! What the model reads from the features: their roles, their importance, or how strongly a net reads them.
 
 use paretau_core::{FeatureRole, Importance, Result, Role};
 
@@ -21,7 +21,10 @@ pub(crate) fn features(records: &Records) -> Result<Option<Section>> {
         html += &roles(&records.roles)?;
     }
     if !records.importance.is_empty() {
-        html += &importance(&records.importance)?;
+        html += &shares(&records.importance, IMPORTANCE)?;
+    }
+    if !records.reading.is_empty() {
+        html += &shares(&records.reading, READING)?;
     }
     Ok((!html.is_empty()).then_some(Section { id: "features", heading: "What the features do", html }))
 }
@@ -116,7 +119,32 @@ fn roles(all: &[FeatureRole]) -> Result<String> {
     ))
 }
 
-fn importance(all: &[Importance]) -> Result<String> {
+/// Words around shares of features.
+struct Told {
+    id: &'static str,
+    title: &'static str,
+    axis: &'static str,
+    caption: &'static str,
+    column: &'static str,
+}
+
+const IMPORTANCE: Told = Told {
+    id: "importance",
+    title: "What the model tells effects apart by",
+    axis: "share of the importance",
+    caption: "Importance of the features",
+    column: "importance",
+};
+
+const READING: Told = Told {
+    id: "reading",
+    title: "What the net reads",
+    axis: "share of the first layer's weights",
+    caption: "How strongly the net reads the features",
+    column: "reading",
+};
+
+fn shares(all: &[Importance], told: Told) -> Result<String> {
     let mut order: Vec<&Importance> = all.iter().collect();
     order.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.name.cmp(&b.name)));
     let shown = &order[..order.len().min(SHOWN)];
@@ -131,13 +159,14 @@ fn importance(all: &[Importance]) -> Result<String> {
         })
         .collect();
     let plot = Plot {
-        id: "importance".to_owned(),
-        title: "What the model tells effects apart by".to_owned(),
+        id: told.id.to_owned(),
+        title: told.title.to_owned(),
         alternative: format!(
-            "Importance of features, largest first: {}.",
+            "{}, largest first: {}.",
+            told.caption,
             shown.iter().take(5).map(|i| format!("{} {}", i.name, percent(i.share))).collect::<Vec<_>>().join(", ")
         ),
-        x: Axis::from_zero("share of the importance", shown.iter().map(|i| i.share))
+        x: Axis::from_zero(told.axis, shown.iter().map(|i| i.share))
             .shown(|v| format!("{} %", crate::number::tick(100.0 * v))),
         y: Axis::of_names(shown.len()),
         names: Some(shown.iter().map(|i| i.name.clone()).collect()),
@@ -146,8 +175,8 @@ fn importance(all: &[Importance]) -> Result<String> {
         height: 48 + 20 * shown.len() as u32,
     };
     let table = Table {
-        caption: "Importance of the features",
-        header: &["feature", "importance"],
+        caption: told.caption,
+        header: &["feature", told.column],
         rows: order
             .iter()
             .take(LISTED)

@@ -359,7 +359,8 @@ impl Plan {
         };
         let without: Vec<&str> =
             self.methods.iter().filter(|m| self.search_of(m).is_none()).map(Method::label).collect();
-        let without = if without.is_empty() { String::new() } else { format!(" Not searched: {}.", without.join(", ")) };
+        let without =
+            if without.is_empty() { String::new() } else { format!(" Not searched: {}.", without.join(", ")) };
         Some(format!(
             "Parameters were searched for with {} trials on training rows {rows}; test rows and the truth had no part in it.{without}",
             spec.trials

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use paretau_core::{Error, Event, Observer, Params, Result, Seed};
 use paretau_data::{Dataset, ReadOptions, RoleSpec, Table, assign};
-use paretau_eval::{Evidence, METRICS, Observed};
+use paretau_eval::{Evidence, METRICS, Observed, encoders_of};
 use rayon::prelude::*;
 
 use super::cell::{Cell, Shard};
@@ -127,15 +127,16 @@ fn scores(cell: &Cell, params: &Params, options: &RunOptions<'_>) -> Result<BTre
     let predictions = model.predict(&test)?;
     let assigned = assign(test, &roles)?;
     let rows = Observed::new(&assigned.t, &assigned.y)?;
+    // Only there are the features' roles known by thirds.
+    let thirds = cell.data.simulator.as_deref() == Some("synthetic");
+    let encoders = thirds.then(|| encoders_of(&model.about().diagnostics));
     let evidence = Evidence {
         tau: &predictions.effects.tau,
         rows: Some(rows),
         nuisance: None,
         scores: None,
         truth: assigned.oracle.as_ref(),
-        // Only there are the features' roles known by thirds.
-        encoders: (cell.data.simulator.as_deref() == Some("synthetic"))
-            .then_some(model.about().diagnostics.roles.as_slice()),
+        encoders: encoders.as_deref(),
         seed: Seed(cell.realisation),
     };
     // All scores are kept, whatever the plan's tables show: a plan that asks for one more has nothing to do again.

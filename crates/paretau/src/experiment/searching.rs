@@ -53,8 +53,7 @@ fn searched_on(cell: &Cell) -> u64 {
 /// Makes every search that the cells ask for, each once. A failed one becomes its cells' error; only interruption and a
 /// full disk end the run.
 pub(super) fn searches(cells: &[&Cell], options: &RunOptions<'_>) -> Result<Searches> {
-    let wanted: BTreeMap<String, &Cell> =
-        cells.iter().filter_map(|cell| key(cell).map(|key| (key, *cell))).collect();
+    let wanted: BTreeMap<String, &Cell> = cells.iter().filter_map(|cell| key(cell).map(|key| (key, *cell))).collect();
     if wanted.is_empty() {
         return Ok(Searches::new());
     }
