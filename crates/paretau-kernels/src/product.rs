@@ -159,12 +159,20 @@ const MAX_BLOCKS: usize = 8;
 /// Blocks start at multiples of this many rows or columns, a multiple of every register tile `gemm` has.
 const BLOCK_GRAIN: usize = 48;
 
-/// How an output is cut: along rows or columns, in pieces of `size`.
+/// How an output is cut: along rows or columns, in pieces of nearly the same size, so that no thread waits long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Cut {
     by_rows: bool,
-    size: usize,
+    len: usize,
+    grains: usize,
     count: usize,
+}
+
+impl Cut {
+    /// First row or column of a block, or the end after the last one.
+    fn start(&self, block: usize) -> usize {
+        if block == self.count { self.len } else { block * self.grains / self.count * BLOCK_GRAIN }
+    }
 }
 
 /// Depends on the shape alone, in which neither `m` nor `n` is zero.
@@ -173,8 +181,9 @@ fn cut(m: usize, n: usize, k: usize) -> Cut {
     let len = m.max(n);
     let work = m.saturating_mul(n).saturating_mul(k);
     let blocks = (work / MIN_BLOCK_WORK).clamp(1, MAX_BLOCKS);
-    let size = len.div_ceil(blocks).next_multiple_of(BLOCK_GRAIN).min(len);
-    Cut { by_rows, size, count: len.div_ceil(size) }
+    // Less than half a grain at the end goes with what is before it.
+    let grains = ((len + BLOCK_GRAIN / 2) / BLOCK_GRAIN).max(1);
+    Cut { by_rows, len, grains, count: blocks.min(grains) }
 }
 
 /// Base address of the output, shared by the tasks of one product.
@@ -215,7 +224,7 @@ pub(crate) fn matmul_tile<T: Real>(
     b: MatRef<'_, T>,
     factors: (T, T),
 ) -> Result<(), KernelError> {
-    let whole = |m, _, _| Cut { by_rows: true, size: m, count: 1 };
+    let whole = |m, _, _| Cut { by_rows: true, len: m, grains: 1, count: 1 };
     multiply(c, a, b, factors, whole, Parallelism::None)
 }
 
@@ -245,9 +254,9 @@ fn multiply<T: Real>(
     let out = OutPtr { ptr: data.as_mut_ptr(), owner: PhantomData };
     let out = &out;
     parallelism.run(cut.count, |block| {
-        let start = block * cut.size;
+        let (start, end) = (cut.start(block), cut.start(block + 1));
         let (row, col, rows, cols) =
-            if cut.by_rows { (start, 0, cut.size.min(m - start), n) } else { (0, start, m, cut.size.min(n - start)) };
+            if cut.by_rows { (start, 0, end - start, n) } else { (0, start, m, end - start) };
         // SAFETY: `row + rows <= m` and `col + cols <= n` (the cut covers the longer side once), and the
         // constructors of the views checked that every `(i, j)` with `i < rows`, `j < cols` of a whole matrix lies
         // inside its slice, whose length is at most `isize::MAX` elements, so no stride sum overflows. With k = 0

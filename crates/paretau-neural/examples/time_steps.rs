@@ -103,7 +103,7 @@ fn step_time(shape: &Shape, seconds: f64) -> f64 {
         model.begin(&sample, &batch).unwrap();
         for phase in 0..2 {
             model.loss(phase, &sample, (&params, &mut grads), Parallelism::Rayon).unwrap();
-            let norm = adam::norm(&grads, &moves[phase]);
+            let norm = adam::norm(&grads, &moves[phase], Parallelism::Rayon);
             let rates = AdamRates { rate: 1e-4, l2: 0.01, scale: (10.0 / norm).min(1.0), sgd: false };
             optimiser.step(&mut params, &grads, &moves[phase], (rates, step + 1), Parallelism::Rayon);
         }

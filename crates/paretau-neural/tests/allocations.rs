@@ -82,7 +82,7 @@ fn allocations_of_an_epoch(design: &Design) -> u64 {
             model.begin(&sample, &batch).unwrap();
             for phase in 0..2 {
                 model.loss(phase, &sample, (&params, &mut grads), Parallelism::None).unwrap();
-                let scale = (1.0 / adam::norm(&grads, &moves[phase])).min(1.0);
+                let scale = (1.0 / adam::norm(&grads, &moves[phase], Parallelism::None)).min(1.0);
                 let rates = AdamRates { rate: 1e-3, l2: 0.01, scale, sgd: false };
                 optimiser.step(&mut params, &grads, &moves[phase], (rates, epoch + 1), Parallelism::None);
             }

@@ -121,9 +121,24 @@ impl<T: Real> Adam<T> {
     }
 }
 
-/// Length of the gradient over the given stretches, summed in double precision in a fixed order.
-pub fn norm<T: Real>(grads: &[T], moves: &[Move]) -> f64 {
-    let squares: f64 = moves.iter().map(|m| dispatch(Squares(&grads[m.range.clone()]))).sum();
+/// Length of the gradient over the given stretches, summed in double precision in an order that threads do not change.
+pub fn norm<T: Real>(grads: &[T], moves: &[Move], parallelism: Parallelism) -> f64 {
+    /// Parts of a long stretch; more threads than that would find little to do.
+    const PARTS: usize = 8;
+    let squares: f64 = moves
+        .iter()
+        .map(|m| {
+            let own = &grads[m.range.clone()];
+            if own.len() <= 2 * CHUNK {
+                return dispatch(Squares(own));
+            }
+            let mut sums = [0.0; PARTS];
+            let start = |part: usize| own.len() * part / PARTS;
+            let sum = |part: usize, sum: &mut f64| *sum = dispatch(Squares(&own[start(part)..start(part + 1)]));
+            parallelism.for_each_mut(&mut sums, sum);
+            sums.iter().sum()
+        })
+        .sum();
     squares.sqrt()
 }
 
@@ -158,6 +173,10 @@ mod tests {
         adam.step(&mut x, &[-2.0, -2.0, -2.0], &moves, (rates, 1), Parallelism::None);
         // 5 - 2 > 0 moves the weight down, the bias follows its gradient up, the third is not in any stretch.
         assert!((x[0] - 0.9).abs() < 1e-6 && (x[1] - 1.1).abs() < 1e-6 && x[2] == 1.0, "{x:?}");
-        assert!((norm(&[3.0, 4.0, 9.0], &moves) - 5.0).abs() < 1e-12);
+        assert!((norm(&[3.0, 4.0, 9.0], &moves, Parallelism::None) - 5.0).abs() < 1e-12);
+        let long = vec![2.0_f32; 100_001];
+        let all = [Move { range: 0..long.len(), decays: true }];
+        let lengths = [Parallelism::None, Parallelism::Rayon].map(|p| norm(&long, &all, p));
+        assert!(lengths[0] == lengths[1] && (lengths[0] - 400_004_f64.sqrt()).abs() < 1e-9, "{lengths:?}");
     }
 }

@@ -145,7 +145,7 @@ impl<T: Real> Run<'_, T> {
                     Err(other) => return Err(other),
                 };
                 let moves = &scratch.moves[phase];
-                let norm = adam::norm(&scratch.grads, moves);
+                let norm = adam::norm(&scratch.grads, moves, self.parallelism);
                 if !loss.is_finite() || !norm.is_finite() {
                     at.skipped += 1;
                     bad += 1;
