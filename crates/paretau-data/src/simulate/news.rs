@@ -220,10 +220,10 @@ fn counted(table: &Table) -> Result<Csr> {
 mod tests {
     use super::*;
 
-    /// Fifty realisations of the process on the words of 5000 newspaper articles, with topics of our own finding. Nine
-    /// in ten average effects are in the original archive's range, 1.2 to 4.1. The effects' standard deviation is about
-    /// half the original's 3.3, and is held where it is: documents whose topics are learnt together with their prior mix
-    /// more topics than those of a fixed small prior, and predict words left out of them better.
+    /// The process on the words of 5000 newspaper articles, with topics of our own finding. The original archive's
+    /// average effects are from 1.2 to 4.1, and so are most of ours, which were about 1 when all topics had one prior
+    /// weight. The effects' standard deviation is about half the original's 3.3 and is held where it is: the shares of
+    /// the commonest topics differ less between articles than they do in topics found under a small fixed prior.
     #[test]
     fn average_effects_on_real_articles_are_in_the_original_range() {
         let folder = std::env::var_os("PARETAU_DATA").map_or_else(
@@ -240,20 +240,25 @@ mod tests {
         let documents = read_corpus(path.to_str().unwrap(), &config, Seed(0)).unwrap();
         eprintln!("topics of 5000 articles: {:.1} s", began.elapsed().as_secs_f64());
         assert_eq!((documents.words.n_rows(), documents.words.n_cols()), (5_000, 3_477));
-        let mut sizes = vec![];
+        let mut spread = 0.0;
+        let mut averages = vec![];
         for seed in 1..=50 {
             let drawn = readers(&documents.mixtures, &config, &mut Seed(seed).named("rows").rng()).finish(0).unwrap();
             let effects = drawn.oracle().unwrap().tau();
             let n = effects.len() as f64;
             let mean = effects.iter().sum::<f64>() / n;
-            sizes.push((mean, (effects.iter().map(|e| (e - mean).powi(2)).sum::<f64>() / n).sqrt()));
+            spread += (effects.iter().map(|e| (e - mean).powi(2)).sum::<f64>() / n).sqrt() / 50.0;
+            // C z0·z1 is both the average effect and mu0 of the document that gave z1: mu0 of all documents are the
+            // average effects of all realisations that there can be.
+            assert!(drawn.mu0.iter().any(|mu0| (mu0 - mean).abs() < 1e-9), "{mean}");
+            averages = drawn.mu0;
         }
-        let inside = sizes.iter().filter(|size| (1.2..4.1).contains(&size.0)).count();
-        let (average, spread) =
-            sizes.iter().fold((0.0, 0.0), |sum, size| (sum.0 + size.0 / 50.0, sum.1 + size.1 / 50.0));
-        let (low, high) = sizes.iter().fold((f64::MAX, 0.0_f64), |ends, size| (ends.0.min(size.0), ends.1.max(size.0)));
-        eprintln!("average effect {average:.2} ({low:.2} to {high:.2}, {inside} of 50 inside), sd {spread:.2}");
-        assert!(inside >= 43 && low > 0.4 && high < 4.1, "{inside} of 50 inside, from {low} to {high}");
+        averages.sort_by(f64::total_cmp);
+        let inside = averages.iter().filter(|average| (1.2..4.1).contains(*average)).count() as f64 / 5_000.0;
+        let at = |share: f64| averages[(share * 4_999.0) as usize];
+        let (low, middle, high) = (at(0.02), at(0.5), at(0.98));
+        eprintln!("average effects {low:.2} {middle:.2} {high:.2}, {inside:.3} inside; sd of the effect {spread:.2}");
+        assert!(inside > 0.85 && low > 0.7 && high < 4.1, "{inside} inside, from {low} to {high}");
         assert!((1.4..2.0).contains(&spread), "{spread}");
     }
 }
