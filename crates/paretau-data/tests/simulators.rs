@@ -323,6 +323,8 @@ fn news_runs_on_a_bag_of_words_from_a_file() {
     // Effects are C z·z1: positive, of the size of C times a product of proportions, and different between documents.
     let tau = a.oracle().unwrap().tau();
     assert!(tau.iter().all(|t| *t > 0.0 && *t <= 50.0));
+    // Their average, C z0·z1, is what the document that gave z1 has as mu0.
+    assert!(a.mu0.iter().any(|mu0| (mu0 - mean(&tau)).abs() < 1e-9));
     let (low, high) = tau.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), t| (l.min(*t), h.max(*t)));
     assert!(high > 2.0 * low, "effects from {low} to {high}");
 }
