@@ -14,6 +14,7 @@ use super::activation::Activation;
 use super::dropout::Dropout;
 use super::input::{Input, InputWork};
 use super::layout::{Block, Layout};
+use super::mode::Mode;
 use super::norm::Normed;
 use super::pass::{self, Swept};
 
@@ -145,12 +146,12 @@ impl Net {
         &self,
         params: &[T],
         input: Input<'_, T>,
-        (rows, dropout): (usize, Option<Dropout<T>>),
+        (rows, mode): (usize, Mode<T>),
         work: &mut NetWork<T>,
         parallelism: Parallelism,
     ) -> Result<(), KernelError> {
         work.set_rows(rows)?;
-        work.dropout = dropout;
+        work.dropout = mode.dropout();
         for (index, layer) in self.layers.iter().enumerate() {
             let width = layer.outputs * self.groups;
             let (before, after) = work.y.split_at_mut(index);
@@ -330,7 +331,7 @@ mod tests {
     fn loss(net: &Net, params: &[f64], x: &[f64], rows: usize, dropout: Option<Dropout<f64>>) -> f64 {
         let mut work = net.work(rows, false);
         let input = Input::Dense(MatRef::row_major(x, rows, x.len() / rows).unwrap());
-        net.forward(params, input, (rows, dropout), &mut work, Parallelism::None).unwrap();
+        net.forward(params, input, (rows, Mode::Training(dropout)), &mut work, Parallelism::None).unwrap();
         work.output().iter().enumerate().map(|(i, y)| y * ((i as f64) * 0.7).sin() + y * y * 0.3).sum()
     }
 
@@ -362,7 +363,7 @@ mod tests {
             let mut x: Vec<f64> = (0..rows * 4).map(|_| rng.normal()).collect();
             let mut work = net.work(rows, true);
             let input = Input::Dense(MatRef::row_major(&x, rows, 4).unwrap());
-            net.forward(&params, input, (rows, dropout), &mut work, Parallelism::None).unwrap();
+            net.forward(&params, input, (rows, Mode::Training(dropout)), &mut work, Parallelism::None).unwrap();
             let (y, d) = work.output_and_gradient();
             d.iter_mut().zip(y).enumerate().for_each(|(i, (d, y))| *d = ((i as f64) * 0.7).sin() + 0.6 * y);
             let mut grads = vec![f64::NAN; params.len()];
@@ -410,11 +411,11 @@ mod tests {
         let x: Vec<f64> = (0..12).map(|i| f64::from(i) * 0.1).collect();
         let input = Input::Dense(MatRef::row_major(&x, 3, 4).unwrap());
         let mut all = net.work(3, false);
-        net.forward(&params, input, (3, None), &mut all, Parallelism::None).unwrap();
+        net.forward(&params, input, (3, Mode::Evaluation), &mut all, Parallelism::None).unwrap();
         let mut small_layout = Layout::default();
         let (small, values) = net.extract(&params, 1..3, &mut small_layout);
         let mut some = small.work(3, false);
-        small.forward(&values, input, (3, None), &mut some, Parallelism::None).unwrap();
+        small.forward(&values, input, (3, Mode::Evaluation), &mut some, Parallelism::None).unwrap();
         for row in 0..3 {
             assert_eq!(all.output()[row * 6 + 2..row * 6 + 6], some.output()[row * 4..row * 4 + 4]);
         }

@@ -18,7 +18,7 @@ use super::pair::{Pair, PairWork};
 use super::spec::RepSpec;
 use super::{Model, Scores};
 use crate::data::{Batch, Rows, Sample};
-use crate::engine::{Activation, Dropout, Input, Layout, Move, Net, NetShape, NetWork};
+use crate::engine::{Activation, Dropout, Input, Layout, Mode, Move, Net, NetShape, NetWork};
 use crate::error::failed;
 use crate::loss::OutcomeLoss;
 use crate::loss::outcome::{logistic, sigmoid};
@@ -131,7 +131,7 @@ impl<T: Real> Ganite<T> {
         }
         let input = Input::Dense(MatRef::row_major(&self.wide, n, d + 2)?);
         let mask = Dropout::new(self.spec.dropout, self.key);
-        self.generator.forward(params, input, (n, mask), &mut self.generated, parallelism)?;
+        self.generator.forward(params, input, (n, Mode::Training(mask)), &mut self.generated, parallelism)?;
         for arm in 0..2 {
             self.completed[arm].clear();
             for i in 0..n {
@@ -164,7 +164,7 @@ impl<T: Real> Ganite<T> {
     ) -> Result<f64, KernelError> {
         let n = self.judged.len() / (self.spec.d + 2);
         let input = Input::Dense(MatRef::row_major(&self.judged, n, self.spec.d + 2)?);
-        self.judges[judge].forward(params, input, (n, None), &mut self.verdict, parallelism)?;
+        self.judges[judge].forward(params, input, (n, Mode::Training(None)), &mut self.verdict, parallelism)?;
         let (out, d) = self.verdict.output_and_gradient();
         let mut total = 0.0;
         for i in 0..n {
@@ -260,7 +260,7 @@ impl<T: Real> Ganite<T> {
         let (n, d) = (self.t.len(), self.spec.d);
         let input = Input::Dense(MatRef::strided(&self.wide, (n, d), (d + 2, 1))?);
         let mask = Dropout::new(self.spec.dropout, self.key ^ 0x2545_f491_4f6c_dd1d);
-        self.inference.forward(params, input, (n, mask), &mut self.inferred, parallelism)?;
+        self.inference.forward(params, input, (n, Mode::Training(mask)), &mut self.inferred, parallelism)?;
         self.judged.clear();
         self.show(|s, i| [s.completed[0][i], s.completed[1][i]]);
         self.show(|s, i| [0, 1].map(|arm| s.meaning(s.inferred.heads[arm].output()[i])));
@@ -333,7 +333,7 @@ impl<T: Real> Ganite<T> {
     ) -> Result<f64, KernelError> {
         let Self { loss, inference, rows: buffer, inferred, capacity, .. } = self;
         mean_loss(sample, rows, (*loss, *capacity, buffer), |input, part, said| {
-            inference.forward(params, input, (part.len(), None), inferred, parallelism)?;
+            inference.forward(params, input, (part.len(), Mode::Evaluation), inferred, parallelism)?;
             let own = |(place, &i): (usize, &usize)| inferred.heads[usize::from(sample.t[i])].output()[place];
             said.extend(part.iter().enumerate().map(own));
             Ok(())

@@ -8,7 +8,7 @@ use paretau_kernels::product::{MatMut, MatRef};
 use paretau_kernels::real::Real;
 
 use super::spec::RepSpec;
-use crate::engine::{Activation, Dropout, Input, Layout, Net, NetShape, NetWork};
+use crate::engine::{Activation, Input, Layout, Mode, Net, NetShape, NetWork};
 
 /// A trunk with one head an arm.
 #[derive(Debug, Clone)]
@@ -56,15 +56,15 @@ impl Pair {
         &self,
         params: &[T],
         input: Input<'_, T>,
-        (n, mask): (usize, Option<Dropout<T>>),
+        (n, mode): (usize, Mode<T>),
         work: &mut PairWork<T>,
         parallelism: Parallelism,
     ) -> Result<(), KernelError> {
-        self.trunk.forward(params, input, (n, mask), &mut work.trunk, parallelism)?;
+        self.trunk.forward(params, input, (n, mode), &mut work.trunk, parallelism)?;
         for arm in 0..2 {
             let z = MatRef::row_major(work.trunk.output(), n, self.trunk.outputs())?;
-            let mask = mask.map(|m| m.layer(100 + arm));
-            self.heads[arm].forward(params, Input::Dense(z), (n, mask), &mut work.heads[arm], parallelism)?;
+            let mode = mode.layer(100 + arm);
+            self.heads[arm].forward(params, Input::Dense(z), (n, mode), &mut work.heads[arm], parallelism)?;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use paretau_kernels::real::Real;
 use super::held_out::mean_loss;
 use super::{Model, Scores};
 use crate::data::{Batch, Rows, Sample};
-use crate::engine::{Activation, Dropout, Layout, Move, Net, NetShape, NetWork};
+use crate::engine::{Activation, Dropout, Layout, Mode, Move, Net, NetShape, NetWork};
 use crate::error::failed;
 use crate::loss::OutcomeLoss;
 
@@ -86,7 +86,7 @@ impl<T: Real> PlainNet<T> {
     ) -> Result<f64, KernelError> {
         let input = self.rows.input(&sample.table)?;
         let mask = Dropout::new(self.spec.dropout, self.key);
-        self.net.forward(params, input, (self.y.len(), mask), &mut self.work, parallelism)?;
+        self.net.forward(params, input, (self.y.len(), Mode::Training(mask)), &mut self.work, parallelism)?;
         let mut loss = 0.0;
         let (h, d) = self.work.output_and_gradient();
         for i in 0..self.y.len() {
@@ -107,7 +107,7 @@ impl<T: Real> PlainNet<T> {
     ) -> Result<f64, KernelError> {
         let Self { spec, net, rows: buffer, work, capacity, .. } = self;
         mean_loss(sample, rows, (spec.loss, *capacity, buffer), |input, part, said| {
-            net.forward(params, input, (part.len(), None), work, parallelism)?;
+            net.forward(params, input, (part.len(), Mode::Evaluation), work, parallelism)?;
             said.extend_from_slice(work.output());
             Ok(())
         })
