@@ -81,8 +81,8 @@ impl Predictor {
         if nets.layout.len() != params.len() || scaler.mean.len() != info.spec.d || scaler.scale.len() != info.spec.d {
             return Err(Error::bad_model("a member's parameters do not fit its shape"));
         }
-        if params.iter().any(|p| !p.is_finite()) {
-            return Err(Error::bad_model("a member's parameters are not finite"));
+        if !nets.layout.admits(&params) {
+            return Err(Error::bad_model("a member's parameters are not finite, or a variance is negative"));
         }
         let outcome_encoders = nets.encoders.extract(&params, info.spec.head_reads.clone(), &mut Layout::default());
         Ok(Self { columns: Centres::new(&scaler), info, scaler, nets, params, outcome_encoders, first })

@@ -7,6 +7,7 @@ use common::{batch, objective, penalty, sample, spec};
 use paretau_kernels::parallel::Parallelism;
 use paretau_kernels::soft_pareto_options::SoftParetoOptions;
 use paretau_kernels::weights::{Pooling, Weighting};
+use paretau_neural::engine::Norm;
 use paretau_neural::loss::{Balance, OutcomeLoss};
 use paretau_neural::model::repnet::{OUTCOME, PROPENSITY};
 use paretau_neural::model::{Model, Objective, RepNet, RepSpec};
@@ -109,7 +110,7 @@ fn outcome_phase_with_dropout_and_other_losses() {
     let soft = Weighting::SoftParetoNorm(SoftParetoOptions::default());
     let dropped = RepSpec { dropout: 0.2, ..spec(3) };
     check("dropout", &dropped, &Objective { penalty: penalty(Balance::None), ..objective(soft) }, OUTCOME);
-    let normed = RepSpec { layer_norm: true, ..spec(3) };
+    let normed = RepSpec { norm: Norm::Layer, ..spec(3) };
     check("layer norm", &normed, &Objective { penalty: penalty(Balance::None), ..objective(soft) }, OUTCOME);
     for loss in [OutcomeLoss::Logistic, OutcomeLoss::Absolute] {
         check("loss", &spec(3), &Objective { loss, penalty: penalty(Balance::None), ..objective(soft) }, OUTCOME);

@@ -75,7 +75,7 @@ impl<T: Real> Ganite<T> {
             hidden: spec.activation,
             last: Activation::Linear,
             last_spread: 0.1,
-            layer_norm: spec.layer_norm,
+            norm: spec.norm,
         };
         let judges = [Net::new(&judge, &mut layout), Net::new(&judge, &mut layout)];
         let binary = sample.outcome == OutcomeKind::Binary;

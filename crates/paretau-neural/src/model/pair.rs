@@ -32,7 +32,7 @@ impl Pair {
             hidden: spec.activation,
             last,
             last_spread: 1.0,
-            layer_norm: spec.layer_norm,
+            norm: spec.norm,
         };
         let r = spec.representation;
         let trunk = Net::new(&shape(inputs, &spec.encoder, r, spec.representation_activation), layout);

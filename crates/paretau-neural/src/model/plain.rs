@@ -8,7 +8,7 @@ use paretau_kernels::real::Real;
 use super::held_out::mean_loss;
 use super::{Model, Scores};
 use crate::data::{Batch, Rows, Sample};
-use crate::engine::{Activation, Dropout, Layout, Mode, Move, Net, NetShape, NetWork};
+use crate::engine::{Activation, Dropout, Layout, Mode, Move, Net, NetShape, NetWork, Norm};
 use crate::error::failed;
 use crate::loss::OutcomeLoss;
 
@@ -38,7 +38,7 @@ impl PlainSpec {
             hidden: self.activation,
             last: Activation::Linear,
             last_spread: if self.loss == OutcomeLoss::Logistic { 0.1 } else { 1.0 },
-            layer_norm: false,
+            norm: Norm::None,
         };
         let net = Net::new(&shape, &mut layout);
         (net, layout)
@@ -138,6 +138,10 @@ impl<T: Real> Model<T> for PlainNet<T> {
         parallelism: Parallelism,
     ) -> Result<f64> {
         self.step(sample, at, parallelism).map_err(failed)
+    }
+
+    fn absorb(&mut self, _phase: usize, params: &mut [T]) {
+        self.net.absorb(params, &mut self.work);
     }
 
     fn validate(

@@ -375,6 +375,9 @@ impl<T: Real> Model<T> for RepNet<T> {
     fn begin(&mut self, sample: &Sample<T>, batch: &Batch) -> Result<()> {
         sample.table.gather(&batch.rows, &mut self.rows);
         self.fresh = false;
+        // Of a step that was not taken nothing is remembered.
+        self.encoded.forget();
+        self.judged.iter_mut().chain(&mut self.answered).for_each(NetWork::forget);
         (self.n0, self.key) = (batch.n0, batch.key);
         sample.deal(batch, &mut self.t, &mut self.y, &mut self.coefficients);
         if let Some(known) = &sample.known_logit {
@@ -396,6 +399,15 @@ impl<T: Real> Model<T> for RepNet<T> {
         } else {
             self.outcome_loss(sample, at, parallelism).map_err(failed)
         }
+    }
+
+    fn absorb(&mut self, _phase: usize, params: &mut [T]) {
+        // Encoders that both phases read ran once and count once; a net that was only read has nothing to fold.
+        self.nets.encoders.absorb(params, &mut self.encoded);
+        if let (Some(net), Some(work)) = (&self.nets.propensity, &mut self.judged) {
+            net.absorb(params, work);
+        }
+        self.nets.heads.iter().zip(&mut self.answered).for_each(|(net, work)| net.absorb(params, work));
     }
 
     fn validate(
