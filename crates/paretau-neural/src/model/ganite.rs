@@ -379,6 +379,17 @@ impl<T: Real> Model<T> for Ganite<T> {
         .map_err(failed)
     }
 
+    /// A phase folds the statistics of the net that it moves. Those of generator and discriminators are kept but never asked:
+    /// they run on batches alone, so the parameters' mean, which the generator ends with, meets statistics of its own.
+    fn absorb(&mut self, phase: usize, params: &mut [T]) {
+        match phase {
+            DISCRIMINATOR => self.judges[0].absorb(params, &mut self.verdict),
+            GENERATOR => self.generator.absorb(params, &mut self.generated),
+            SECOND_DISCRIMINATOR => self.judges[1].absorb(params, &mut self.verdict),
+            _ => self.inference.absorb(params, &mut self.inferred),
+        }
+    }
+
     fn validate(
         &mut self,
         stage: usize,

@@ -69,6 +69,12 @@ impl Pair {
         Ok(())
     }
 
+    /// Folds the statistics of the last training pass into the running ones.
+    pub(super) fn absorb<T: Real>(&self, params: &mut [T], work: &mut PairWork<T>) {
+        self.trunk.absorb(params, &mut work.trunk);
+        self.heads.iter().zip(&mut work.heads).for_each(|(net, work)| net.absorb(params, work));
+    }
+
     /// From the gradients in the heads' outputs.
     pub(super) fn backward<T: Real>(
         &self,
