@@ -9,7 +9,7 @@ use paretau_core::Seed;
 use paretau_kernels::parallel::Parallelism;
 use paretau_kernels::weights::Weighting;
 use paretau_neural::data::{Batch, Sample};
-use paretau_neural::engine::{Kind, Layout, Norm};
+use paretau_neural::engine::{Block, Kind, Layout, Norm};
 use paretau_neural::model::ganite::{DISCRIMINATOR, GENERATOR, INFERENCE, SECOND_DISCRIMINATOR};
 use paretau_neural::model::repnet::{OUTCOME, PROPENSITY};
 use paretau_neural::model::{Ganite, Model, Objective, RepNet, RepSpec};
@@ -17,7 +17,7 @@ use paretau_neural::model::{Ganite, Model, Objective, RepNet, RepSpec};
 /// Places of the running statistics.
 fn statistics(layout: &Layout) -> Vec<usize> {
     let kept = |kind: Kind| matches!(kind, Kind::Means | Kind::Variances);
-    layout.blocks().iter().filter(|b| kept(b.kind)).flat_map(|b| b.range()).collect()
+    layout.blocks().iter().filter(|b| kept(b.kind)).flat_map(Block::range).collect()
 }
 
 /// Whether all, none or (an error) some statistics within `range` differ.
