@@ -3,6 +3,7 @@
 Run with PyTorch (CPU, any recent version): python make_neural.py [FOLDER]
 Everything is in double precision. Each file holds the batch, the initial parameters as one flat vector in the engine's order
 (encoders layer by layer, propensity net, head of controls, head of treated, epsilon), and the parameters after 20 steps.
+With batch normalisation each hidden layer's running means and variances follow its bias.
 """
 
 import json
@@ -39,11 +40,21 @@ class Block:
         self.decays = decays
 
 
+class Statistics:
+    """A buffer of PyTorch's batch normalisation, which no optimiser moves."""
+
+    decays = None
+
+    def __init__(self, value):
+        self.value = value
+
+
 class Net:
     """Nets side by side: the first layers are one matrix, later ones one matrix a group."""
 
-    def __init__(self, inputs, groups, widths, g, last=None):
+    def __init__(self, inputs, groups, widths, g, last=None, batch_norm=False):
         self.groups, self.layers, self.last = groups, [], last
+        self.norms = [torch.nn.BatchNorm1d(groups * w, affine=False) for w in widths[:-1]] if batch_norm else []
         for i, width in enumerate(widths):
             spread = 1.2 / math.sqrt(inputs)
             if i == 0:
@@ -54,9 +65,17 @@ class Net:
             inputs = width
 
     def blocks(self):
-        for w, b, _ in self.layers:
+        for i, (w, b, _) in enumerate(self.layers):
             yield from w
             yield b
+            for norm in self.norms[i : i + 1]:
+                yield Statistics(norm.running_mean)
+                yield Statistics(norm.running_var)
+
+    def train(self, training):
+        for norm in self.norms:
+            norm.train(training)
+        return self
 
     def __call__(self, x):
         for i, (w, b, width) in enumerate(self.layers):
@@ -65,6 +84,8 @@ class Net:
             else:
                 parts = torch.split(x, x.shape[1] // self.groups, dim=1)
                 z = torch.cat([p @ v.value for p, v in zip(parts, w)], dim=1)
+            for norm in self.norms[i : i + 1]:
+                z = norm(z)
             z = z + b.value
             final = i + 1 == len(self.layers)
             x = self.last(z) if final and self.last else z if final else torch.nn.functional.elu(z)
@@ -156,7 +177,7 @@ def weights(logit, t, scheme):
 def adam(blocks):
     groups = [
         {"params": [b.value for b in blocks if b.decays], "weight_decay": L2},
-        {"params": [b.value for b in blocks if not b.decays], "weight_decay": 0.0},
+        {"params": [b.value for b in blocks if b.decays is False], "weight_decay": 0.0},
     ]
     return torch.optim.Adam(groups, lr=RATE)
 
@@ -165,18 +186,18 @@ def flat(blocks):
     return [v for b in blocks for v in b.value.detach().reshape(-1).tolist()]
 
 
-def run(name, seed, scheme="uniform", groups=3, balance=0.0, joint=0.0, targeted=0.0, binary=False):
+def run(name, seed, scheme="uniform", groups=3, balance=0.0, joint=0.0, targeted=0.0, binary=False, norm=False, elu=False):
     x, t, y = batch(seed, binary)
     g = torch.Generator().manual_seed(seed + 100)
-    last = torch.nn.functional.elu if groups == 1 else None
-    encoders = Net(D, groups, ENCODER + [REP], g, last)
+    last = torch.nn.functional.elu if groups == 1 or elu else None
+    encoders = Net(D, groups, ENCODER + [REP], g, last, norm)
     judge = None
     if groups == 3:
-        judge = Net(2 * REP, 1, PROPENSITY + [1], g)
+        judge = Net(2 * REP, 1, PROPENSITY + [1], g, batch_norm=norm)
     elif joint:
         judge = Net(REP, 1, [1], g)
     reads = 2 * REP if groups == 3 else REP
-    heads = [Net(reads, 1, HEADS + [1], g) for _ in range(2)]
+    heads = [Net(reads, 1, HEADS + [1], g, batch_norm=norm) for _ in range(2)]
     epsilon = [Block((1,), 0.1, g, False)] if targeted else []
     judge_blocks = list(judge.blocks()) if judge else []
     head_blocks = list(heads[0].blocks()) + list(heads[1].blocks())
@@ -188,13 +209,14 @@ def run(name, seed, scheme="uniform", groups=3, balance=0.0, joint=0.0, targeted
     bce = torch.nn.functional.binary_cross_entropy_with_logits
     losses = []
     for _ in range(STEPS):
+        # Once for both phases: the first moves the propensity net alone, and a batch counts once in the running statistics.
+        z = encoders(x)
         if phase_a:
-            z = encoders(x).detach()
-            loss = bce(judge(z[:, : 2 * REP])[:, 0], t)
+            loss = bce(judge.train(True)(z[:, : 2 * REP].detach())[:, 0], t)
             phase_a.zero_grad()
             loss.backward()
             phase_a.step()
-        z = encoders(x)
+            judge.train(False)
         r = z[:, REP:] if groups == 3 else z
         h = torch.cat([heads[0](r[:N0])[:, 0], heads[1](r[N0:])[:, 0]])
         each = torch.nn.functional.softplus(h) - y * h if binary else (h - y) ** 2
@@ -225,6 +247,7 @@ def run(name, seed, scheme="uniform", groups=3, balance=0.0, joint=0.0, targeted
         "joint": joint,
         "targeted": targeted,
         "binary": binary,
+        **({"batch_norm": True, "elu_representation": elu} if norm else {}),
         "x": x.reshape(-1).tolist(),
         "n0": N0,
         "y": y.tolist(),
@@ -256,5 +279,14 @@ if __name__ == "__main__":
             run("dpsw", 9, "pareto", balance=0.5),
             run("dpsw-norm", 10, "pareto-norm", balance=0.5),
             run("dpsw-norm-binary", 11, "pareto-norm", balance=0.5, binary=True),
+        ],
+    )
+    write(
+        "neural_batch_norm.json",
+        [
+            run("tarnet", 21, groups=1, norm=True),
+            run("dragonnet-binary", 22, groups=1, joint=1.0, binary=True, norm=True),
+            run("dpsw-norm", 23, "pareto-norm", balance=0.5, norm=True, elu=True),
+            run("dpsw-norm-linear", 23, "pareto-norm", balance=0.5, norm=True),
         ],
     )

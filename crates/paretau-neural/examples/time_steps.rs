@@ -2,7 +2,8 @@
 //! the same in processor time).
 //!
 //! `cargo run --release --example time_steps -- WHAT …` with WHAT one of
-//! `step SHAPE SECONDS` (median milliseconds a training step, both phases), `wide D SECONDS` (the same with D dense columns),
+//! `step SHAPE SECONDS` (median milliseconds a training step, both phases), `step-batch-norm SHAPE SECONDS` (the same with batch
+//! normalisation), `wide D SECONDS` (without it, with D dense columns),
 //! `paper` (seconds of a whole `dpsw` fit with the paper's schedule on its synthetic data), `news` (peak megabytes of a process
 //! that fits `dpsw-norm` to News-like data), `predict MEMBERS` (rows a second at 177 columns, outcomes and effects), `predict-all
 //! MEMBERS` (propensities too), `tall N` (seconds of a pass over N rows, with everything that a fit does around it).
@@ -72,7 +73,7 @@ fn design(n: usize, d: usize, filled: f64) -> Design {
 }
 
 /// Median milliseconds a step over some seconds.
-fn step_time(shape: &Shape, seconds: f64) -> f64 {
+fn step_time(shape: &Shape, seconds: f64, batch_norm: bool) -> f64 {
     let n = shape.batch;
     let design = design(n, shape.d, shape.filled);
     let rows: Vec<usize> = (0..n).collect();
@@ -82,6 +83,7 @@ fn step_time(shape: &Shape, seconds: f64) -> f64 {
         representation: Some(shape.width),
         propensity: Some(vec![shape.width; 2]),
         heads: Some(vec![shape.heads; 2]),
+        batch_norm,
         ..NetConfig::default()
     };
     let size = Size { n, d: shape.d, outcome: design.outcome() };
@@ -106,6 +108,7 @@ fn step_time(shape: &Shape, seconds: f64) -> f64 {
             let norm = adam::norm(&grads, &moves[phase], Parallelism::Rayon);
             let rates = AdamRates { rate: 1e-4, l2: 0.01, scale: (10.0 / norm).min(1.0), sgd: false };
             optimiser.step(&mut params, &grads, &moves[phase], (rates, step + 1), Parallelism::Rayon);
+            model.absorb(phase, &mut params);
         }
         times.push(now.elapsed().as_secs_f64() * 1e3);
         step += 1;
@@ -166,11 +169,19 @@ fn one() -> Params {
 }
 
 fn main() {
+    // Inside the pool, as everything that the command line and Python do: from outside every product would wait for a thread to
+    // wake.
+    rayon::scope(|_| measure());
+}
+
+fn measure() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let number = |k: usize| args[k].parse::<f64>().unwrap();
     let answer = match args[0].as_str() {
-        "step" => vec![step_time(SHAPES.iter().find(|s| s.name == args[1]).unwrap(), number(2))],
-        "wide" => vec![step_time(&shape("wide", (number(1) as usize, 1000), (100, 100), 1.0), number(2))],
+        what @ ("step" | "step-batch-norm") => {
+            vec![step_time(SHAPES.iter().find(|s| s.name == args[1]).unwrap(), number(2), what != "step")]
+        }
+        "wide" => vec![step_time(&shape("wide", (number(1) as usize, 1000), (100, 100), 1.0), number(2), false)],
         "paper" => {
             let design = paper_rows();
             let params = Params::none().with("settings", "paper-synthetic").with("members", 1);

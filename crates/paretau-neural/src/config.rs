@@ -5,7 +5,7 @@ use paretau_kernels::soft_pareto_options::{Center, NegativeScale, SoftParetoOpti
 use paretau_kernels::weights::{Pooling, Weighting};
 use serde::{Deserialize, Serialize};
 
-use crate::engine::Activation;
+use crate::engine::{Activation, Norm};
 use crate::loss::{Balance, OutcomeLoss};
 
 /// Which nets there are and what they read.
@@ -124,6 +124,8 @@ pub struct NetConfig {
     pub activation: Activation,
     /// Whether hidden layers are normalised row by row.
     pub layer_norm: bool,
+    /// Whether hidden layers are normalised over the rows of a mini-batch.
+    pub batch_norm: bool,
     /// Share of hidden units dropped.
     pub dropout: Option<f64>,
     /// L2 strength.
@@ -196,6 +198,7 @@ impl Default for NetConfig {
             heads: None,
             activation: Activation::Elu,
             layer_norm: false,
+            batch_norm: false,
             dropout: None,
             l2: None,
             rate: None,
@@ -244,7 +247,20 @@ impl NetConfig {
                 return bad(name, "0".into(), "a list of positive widths");
             }
         }
+        if self.layer_norm && self.batch_norm {
+            let one = "false while layer_norm is true: choose one of the two normalisations";
+            return bad("batch_norm", "true".into(), one);
+        }
         Ok(())
+    }
+
+    /// Normalisation of hidden layers.
+    pub fn norm(&self) -> Norm {
+        match (self.layer_norm, self.batch_norm) {
+            (true, _) => Norm::Layer,
+            (false, true) => Norm::Batch,
+            (false, false) => Norm::None,
+        }
     }
 
     /// Whether rows are weighted by a propensity at all.

@@ -5,7 +5,7 @@ use paretau_kernels::parallel::Parallelism;
 use rayon::prelude::*;
 
 use crate::data::{Centres, Rows, Scaler};
-use crate::engine::{Net, NetWork};
+use crate::engine::{Mode, Net, NetWork};
 use crate::error::failed;
 use crate::model::PlainSpec;
 
@@ -56,7 +56,7 @@ impl PlainPredictor {
             }
         };
         let input = input.map_err(failed)?;
-        let shape = (rows.len(), None);
+        let shape = (rows.len(), Mode::Evaluation);
         self.net.forward(&self.params, input, shape, &mut work.work, Parallelism::None).map_err(failed)?;
         Ok(work.work.output())
     }

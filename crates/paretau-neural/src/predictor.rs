@@ -7,7 +7,7 @@ use paretau_kernels::product::{MatMut, MatRef};
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Centres, OutcomeScale, Rows, Scaler};
-use crate::engine::{Input, Layout, Net, NetWork};
+use crate::engine::{Input, Layout, Mode, Net, NetWork};
 use crate::error::failed;
 use crate::loss::OutcomeLoss;
 use crate::loss::outcome::sigmoid;
@@ -81,8 +81,8 @@ impl Predictor {
         if nets.layout.len() != params.len() || scaler.mean.len() != info.spec.d || scaler.scale.len() != info.spec.d {
             return Err(Error::bad_model("a member's parameters do not fit its shape"));
         }
-        if params.iter().any(|p| !p.is_finite()) {
-            return Err(Error::bad_model("a member's parameters are not finite"));
+        if !nets.layout.admits(&params) {
+            return Err(Error::bad_model("a member's parameters are not finite, or a variance is negative"));
         }
         let outcome_encoders = nets.encoders.extract(&params, info.spec.head_reads.clone(), &mut Layout::default());
         Ok(Self { columns: Centres::new(&scaler), info, scaler, nets, params, outcome_encoders, first })
@@ -136,13 +136,19 @@ impl Predictor {
         let width = encoders.outputs();
         let input =
             if sparse { work.rows.sparse_input(&self.columns)? } else { work.rows.dense_input(self.info.spec.d)? };
-        encoders.forward(params, input, (n, None), &mut work.encoded, Parallelism::None)?;
+        encoders.forward(params, input, (n, Mode::Evaluation), &mut work.encoded, Parallelism::None)?;
         let z = work.encoded.output();
         let mut answer = Answer::default();
         let OutcomeScale { mean, sd } = self.info.scale;
         for (arm, head) in self.nets.heads.iter().enumerate() {
             let view = MatRef::strided(&z[reads.start * r..], (n, reads.len() * r), (width, 1))?;
-            head.forward(&self.params, Input::Dense(view), (n, None), &mut work.answered, Parallelism::None)?;
+            head.forward(
+                &self.params,
+                Input::Dense(view),
+                (n, Mode::Evaluation),
+                &mut work.answered,
+                Parallelism::None,
+            )?;
             let out = work.answered.output().iter().map(|h| {
                 let h = f64::from(*h);
                 if self.info.outcome == OutcomeKind::Binary { sigmoid(h) } else { mean + sd * h }
@@ -153,7 +159,7 @@ impl Predictor {
             (&self.nets.propensity, &mut work.judged, &self.info.spec.propensity)
         {
             let view = MatRef::strided(&z[reads.start * r..], (n, reads.len() * r), (width, 1))?;
-            net.forward(&self.params, Input::Dense(view), (n, None), judged, Parallelism::None)?;
+            net.forward(&self.params, Input::Dense(view), (n, Mode::Evaluation), judged, Parallelism::None)?;
             answer.e.extend(judged.output().iter().map(|l| propensity(*l)));
         }
         Ok(answer)
@@ -213,7 +219,7 @@ impl Predictor {
         let (d, r, width) = (self.info.spec.d, self.info.spec.representation, self.nets.encoders.outputs());
         let input = batch.dense_input(d)?;
         let mut encoded = self.nets.encoders.work::<f32>(n, true);
-        self.nets.encoders.forward(&self.params, input, (n, None), &mut encoded, Parallelism::None)?;
+        self.nets.encoders.forward(&self.params, input, (n, Mode::Evaluation), &mut encoded, Parallelism::None)?;
         let mut sizes = [vec![0.0; d], vec![0.0; d]];
         let outputs: Vec<(&Net, &std::ops::Range<usize>, usize)> = (self.nets.propensity.iter())
             .zip(self.info.spec.propensity.iter())
@@ -225,7 +231,7 @@ impl Predictor {
             let view = |z| MatRef::strided(z, (n, reads.len() * r), (width, 1));
             let (z, d_z) = encoded.output_and_gradient();
             let read = Input::Dense(view(&z[reads.start * r..])?);
-            net.forward(&self.params, read, (n, None), &mut work, Parallelism::None)?;
+            net.forward(&self.params, read, (n, Mode::Evaluation), &mut work, Parallelism::None)?;
             work.d_output().fill(1.0);
             d_z.fill(0.0);
             let d_in = MatMut::strided(&mut d_z[reads.start * r..], (n, reads.len() * r), (width, 1))?;

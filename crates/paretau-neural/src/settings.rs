@@ -85,7 +85,7 @@ impl NetConfig {
             balanced,
             activation: self.activation,
             dropout: choice.dropout,
-            layer_norm: self.layer_norm,
+            norm: self.norm(),
         }
     }
 

@@ -70,6 +70,11 @@ pub const SPECS: &[ParamSpec] = &[
         "Whether each row's sums in hidden layers of encoders and heads are normalised before the activation.",
     ),
     spec(
+        "batch_norm",
+        ParamKind::Bool,
+        "Whether each hidden unit's sums in encoders and heads are normalised over the rows of a mini-batch before the activation, and by running statistics in prediction; not together with layer_norm.",
+    ),
+    spec(
         "dropout",
         ParamKind::Auto(&ParamKind::Float { min: 0.0, max: 0.9 }),
         "Share of hidden units dropped in training; auto chooses on validation rows.",

@@ -1,5 +1,5 @@
 //! Fits as users see them: same bits, checkpoints, saved models, bad data.
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
 mod common;
 
@@ -111,29 +111,34 @@ impl Observer for Impatient {
 
 #[test]
 fn a_resumed_fit_ends_in_the_same_bits() {
-    let design = common::design(200, 4, false);
     for name in ["dpsw-norm", "ganite", "psw"] {
-        let estimator = entry(name).build(&short(), &TOOLS).unwrap();
-        let whole = estimator.fit(&design, &FitContext::silent(Seed(9))).unwrap().effects(design.x()).unwrap();
-        let store = Memory::default();
-        let mut stops = 0;
-        let resumed = loop {
-            let observer = Impatient { left: AtomicU64::new(2) };
-            let ctx = FitContext { observer: &observer, checkpoint: Some(&store), ..FitContext::silent(Seed(9)) };
-            match estimator.fit(&design, &ctx) {
-                Ok(model) => break model,
-                Err(error) => {
-                    assert_eq!(error.kind(), ErrorKind::Interrupted, "{error}");
-                    stops += 1;
-                    assert!(stops < 200, "{name} does not get on");
-                }
-            }
-        };
-        assert!(stops > 1, "{name} was never interrupted");
-        assert_eq!(whole, resumed.effects(design.x()).unwrap(), "{name}");
-        let other = FitContext { observer: &Silent, checkpoint: Some(&store), ..FitContext::silent(Seed(10)) };
-        assert!(estimator.fit(&design, &other).unwrap_err().to_string().contains("checkpoint"));
+        resumes(name, &short());
     }
+}
+
+/// A fit that is interrupted again and again ends where one that is left alone does.
+fn resumes(name: &str, params: &Params) {
+    let design = common::design(200, 4, false);
+    let estimator = entry(name).build(params, &TOOLS).unwrap();
+    let whole = estimator.fit(&design, &FitContext::silent(Seed(9))).unwrap().effects(design.x()).unwrap();
+    let store = Memory::default();
+    let mut stops = 0;
+    let resumed = loop {
+        let observer = Impatient { left: AtomicU64::new(2) };
+        let ctx = FitContext { observer: &observer, checkpoint: Some(&store), ..FitContext::silent(Seed(9)) };
+        match estimator.fit(&design, &ctx) {
+            Ok(model) => break model,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Interrupted, "{error}");
+                stops += 1;
+                assert!(stops < 200, "{name} does not get on");
+            }
+        }
+    };
+    assert!(stops > 1, "{name} was never interrupted");
+    assert_eq!(whole, resumed.effects(design.x()).unwrap(), "{name}");
+    let other = FitContext { observer: &Silent, checkpoint: Some(&store), ..FitContext::silent(Seed(10)) };
+    assert!(estimator.fit(&design, &other).unwrap_err().to_string().contains("checkpoint"));
 }
 
 #[test]
@@ -202,8 +207,9 @@ fn extremes() -> Vec<(&'static str, Design)> {
 #[test]
 fn extreme_data_give_finite_effects_or_a_typed_error() {
     for (what, design) in extremes() {
-        for name in ["dpsw-norm", "drcfr", "dpsw", "psw", "dragonnet", "cfr-wass", "ganite"] {
-            match fit(name, &short(), &design, 2) {
+        let plain = ["dpsw-norm", "drcfr", "dpsw", "psw", "dragonnet", "cfr-wass", "ganite"].map(|name| (name, false));
+        for (name, batch_norm) in plain.into_iter().chain(NETWORKS.map(|name| (name, true))) {
+            match fit(name, &short().with("batch_norm", batch_norm), &design, 2) {
                 Ok(model) => {
                     assert!(model.effects(design.x()).unwrap().is_finite(), "{name} on {what}");
                     let warnings = &model.diagnostics().warnings;
@@ -353,14 +359,76 @@ fn layer_normalisation_is_kept_in_the_model() {
     }
 }
 
+/// One preset of each network.
+const NETWORKS: [&str; 5] = ["tarnet", "dragonnet", "dpsw-norm", "psw", "ganite"];
+
+#[test]
+fn batch_normalisation_is_kept_in_the_model_and_rows_do_not_depend_on_their_company() {
+    let design = common::design(160, 4, false);
+    for name in NETWORKS {
+        let model = fit(name, &short().with("batch_norm", true), &design, 1).unwrap();
+        let effects = model.effects(design.x()).unwrap();
+        for other in [short(), short().with("layer_norm", true)] {
+            assert_ne!(effects, fit(name, &other, &design, 1).unwrap().effects(design.x()).unwrap(), "{name}");
+        }
+        let again = entry(name).load(&model.state().unwrap(), &TOOLS).unwrap();
+        assert_eq!(effects, again.effects(design.x()).unwrap(), "{name}");
+        let Features::Dense(x) = design.x() else { panic!("dense rows were made") };
+        for row in [0, 7, 159] {
+            let alone = Features::Dense(Dense::new(1, 4, x.row(row).to_vec()).unwrap());
+            let alone = again.effects(&alone).unwrap();
+            let close = |a: f64, b: f64| (a - b).abs() <= 1e-5 * (1.0 + b.abs());
+            assert!(close(alone.mu0[0], effects.mu0[row]) && close(alone.mu1[0], effects.mu1[row]), "{name} {row}");
+        }
+    }
+}
+
+#[test]
+fn batch_normalisation_resumes_and_threads_in_the_same_bits() {
+    let design = common::design(700, 4, false);
+    for name in NETWORKS {
+        let params = short().with("batch_norm", true).with("batch", 600).with("members", 1);
+        let one = in_pool(1, || fit(name, &params, &design, 3).unwrap().effects(design.x()).unwrap());
+        let two = in_pool(2, || fit(name, &params, &design, 3).unwrap().effects(design.x()).unwrap());
+        assert_eq!(one, two, "{name}");
+        resumes(name, &short().with("batch_norm", true));
+    }
+}
+
+#[test]
+fn batch_normalisation_learns_the_effect() {
+    let design = common::design(1500, 4, false);
+    let Features::Dense(x) = design.x() else { panic!("dense rows were made") };
+    let truth: Vec<f64> = (0..1500).map(|i| 1.0 + x.row(i)[3]).collect();
+    let mean = truth.iter().sum::<f64>() / 1500.0;
+    let error = |said: &[f64]| (said.iter().zip(&truth).map(|(a, b)| (a - b).powi(2)).sum::<f64>() / 1500.0).sqrt();
+    let flat = error(&[mean; 1500]);
+    for name in NETWORKS {
+        let params = short().with("batch_norm", true).with("max_steps", 600).with("min_steps", 300);
+        let said = fit(name, &params, &design, 1).unwrap().effects(design.x()).unwrap().tau;
+        let found = error(&said);
+        println!("{name}: root mean squared error {found:.3}, of the mean effect {flat:.3}");
+        assert!(found < 0.5 * flat, "{name}: {found}, the mean effect has {flat}");
+    }
+}
+
+#[test]
+fn two_normalisations_at_once_are_refused() {
+    let both = short().with("batch_norm", true).with("layer_norm", true);
+    let error = entry("tarnet").build(&both, &TOOLS).err().unwrap().to_string();
+    assert!(error.contains("batch_norm") && error.contains("layer_norm"), "{error}");
+}
+
 #[test]
 fn the_paper_settings_run_in_blocks() {
     let design = common::design(120, 4, false);
     for settings in ["paper-news", "paper-acic", "paper-synthetic"] {
         let params =
             Params::none().with("settings", settings).with("members", 1).with("block", 3).with("max_steps", 12);
-        let model = fit("dpsw-norm", &params, &design, 1).unwrap();
-        assert!(model.effects(design.x()).unwrap().is_finite());
+        for params in [params.clone().with("batch_norm", true), params] {
+            let model = fit("dpsw-norm", &params, &design, 1).unwrap();
+            assert!(model.effects(design.x()).unwrap().is_finite());
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use common::{batch, objective, penalty, sample, spec};
 use paretau_kernels::parallel::Parallelism;
 use paretau_kernels::soft_pareto_options::SoftParetoOptions;
 use paretau_kernels::weights::{Pooling, Weighting};
+use paretau_neural::engine::Norm;
 use paretau_neural::loss::{Balance, OutcomeLoss};
 use paretau_neural::model::repnet::{OUTCOME, PROPENSITY};
 use paretau_neural::model::{Model, Objective, RepNet, RepSpec};
@@ -62,6 +63,8 @@ fn propensity_phase() {
     check("phase A", &spec(3), &objective(Weighting::Uniform), PROPENSITY);
     let dropped = RepSpec { dropout: 0.2, ..spec(3) };
     check("phase A with dropout", &dropped, &objective(Weighting::Uniform), PROPENSITY);
+    let normed = RepSpec { norm: Norm::Batch, ..dropped };
+    check("phase A with batch norm", &normed, &objective(Weighting::Uniform), PROPENSITY);
 }
 
 #[test]
@@ -109,8 +112,15 @@ fn outcome_phase_with_dropout_and_other_losses() {
     let soft = Weighting::SoftParetoNorm(SoftParetoOptions::default());
     let dropped = RepSpec { dropout: 0.2, ..spec(3) };
     check("dropout", &dropped, &Objective { penalty: penalty(Balance::None), ..objective(soft) }, OUTCOME);
-    let normed = RepSpec { layer_norm: true, ..spec(3) };
-    check("layer norm", &normed, &Objective { penalty: penalty(Balance::None), ..objective(soft) }, OUTCOME);
+    for norm in [Norm::Layer, Norm::Batch] {
+        for dropout in [0.0, 0.2] {
+            let normed = RepSpec { norm, dropout, ..spec(3) };
+            let plain = Objective { penalty: penalty(Balance::None), ..objective(soft) };
+            check(&format!("{norm:?} norm, dropout {dropout}"), &normed, &plain, OUTCOME);
+        }
+    }
+    let batch = RepSpec { norm: Norm::Batch, ..spec(3) };
+    check("batch norm with a balance penalty", &batch, &objective(soft), OUTCOME);
     for loss in [OutcomeLoss::Logistic, OutcomeLoss::Absolute] {
         check("loss", &spec(3), &Objective { loss, penalty: penalty(Balance::None), ..objective(soft) }, OUTCOME);
     }
@@ -125,6 +135,7 @@ fn joint_training_with_targeted_regularisation() {
     check("dragonnet", &dragon, &joint, OUTCOME);
     let both = Objective { weighting: Weighting::Norm, ..joint };
     check("joint and through the weights", &spec(3), &both, OUTCOME);
+    check("both with batch norm", &RepSpec { norm: Norm::Batch, ..spec(3) }, &both, OUTCOME);
 }
 
 #[test]
@@ -158,11 +169,11 @@ fn outcome_gradients_reach_instruments_and_confounders_through_the_weights() {
 #[test]
 fn all_four_losses_of_ganite() {
     use paretau_neural::model::Ganite;
-    for binary in [false, true] {
+    for (binary, norm) in [(false, Norm::None), (true, Norm::None), (false, Norm::Batch), (true, Norm::Batch)] {
         let sample = sample::<f64>(40, 4, binary);
         let batch = batch(&sample);
-        let shape = RepSpec { encoder: vec![5], representation: 4, ..spec(1) };
-        let mut model = Ganite::new(shape, (1.3, 0.8), &sample, 40);
+        let shape = RepSpec { encoder: vec![5], representation: 4, norm, ..spec(1) };
+        let mut model = Ganite::new(shape.clone(), (1.3, 0.8), &sample, 40);
         let mut params: Vec<f64> = model.layout().initial(paretau_core::Seed(4));
         let mut rng = paretau_core::Seed(6).rng();
         params.iter_mut().for_each(|p| *p = *p * 1.3 + 0.1 * rng.normal());
@@ -173,11 +184,10 @@ fn all_four_losses_of_ganite() {
                 model.loss(phase, &sample, (params, grads), Parallelism::None).unwrap()
             };
             loss(&params, &mut grads);
-            for i in
-                Ganite::<f64>::new(RepSpec { encoder: vec![5], representation: 4, ..spec(1) }, (1.3, 0.8), &sample, 40)
-                    .moves(phase)
-                    .iter()
-                    .flat_map(|m| m.range.clone())
+            for i in Ganite::<f64>::new(shape.clone(), (1.3, 0.8), &sample, 40)
+                .moves(phase)
+                .iter()
+                .flat_map(|m| m.range.clone())
             {
                 let (keep, h) = (params[i], 1e-6);
                 params[i] = keep + h;

@@ -7,17 +7,31 @@ use std::ops::Range;
 use paretau_core::{Rng, Seed};
 use paretau_kernels::real::Real;
 
-/// A matrix of weights (`rows × cols`, row-major, inputs by outputs) or a row of biases within the flat vector.
+/// What the values of a block are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Weights: optimisers move them and L2 pulls on them.
+    Weights,
+    /// Biases: optimisers move them.
+    Biases,
+    /// Running means: no optimiser moves them, batches are folded into them.
+    Means,
+    /// Running variances, likewise.
+    Variances,
+}
+
+/// A matrix of weights (`rows × cols`, row-major, inputs by outputs), a row of biases or a row of running statistics within the
+/// flat vector.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Block {
     /// First element.
     pub start: usize,
-    /// Inputs; 1 for biases.
+    /// Inputs; 1 for all but weights.
     pub rows: usize,
     /// Outputs.
     pub cols: usize,
-    /// Whether L2 pulls on it: on weights, not on biases.
-    pub decays: bool,
+    /// What it holds.
+    pub kind: Kind,
     /// Standard deviation of its initial values.
     pub spread: f64,
 }
@@ -48,12 +62,26 @@ pub struct Layout {
 impl Layout {
     /// Appends a weight matrix whose initial values have the given standard deviation.
     pub fn weights(&mut self, rows: usize, cols: usize, spread: f64) -> Block {
-        self.push(Block { start: self.len, rows, cols, decays: true, spread })
+        self.push(Block { start: self.len, rows, cols, kind: Kind::Weights, spread })
     }
 
     /// Appends a row of biases that start at zero.
     pub fn biases(&mut self, cols: usize) -> Block {
-        self.push(Block { start: self.len, rows: 1, cols, decays: false, spread: 0.0 })
+        self.row(cols, Kind::Biases)
+    }
+
+    /// Appends a row of running means that start at zero.
+    pub fn means(&mut self, cols: usize) -> Block {
+        self.row(cols, Kind::Means)
+    }
+
+    /// Appends a row of running variances that start at one.
+    pub fn variances(&mut self, cols: usize) -> Block {
+        self.row(cols, Kind::Variances)
+    }
+
+    fn row(&mut self, cols: usize, kind: Kind) -> Block {
+        self.push(Block { start: self.len, rows: 1, cols, kind, spread: 0.0 })
     }
 
     fn push(&mut self, block: Block) -> Block {
@@ -77,15 +105,20 @@ impl Layout {
         &self.blocks
     }
 
-    /// The stretches of `range` as moves, neighbours of one kind joined.
+    /// The stretches of `range` that optimisers move, neighbours of one kind joined.
     pub fn moves(&self, range: &Range<usize>) -> Vec<Move> {
         let mut moves: Vec<Move> = Vec::new();
         for block in self.blocks.iter().filter(|b| b.start >= range.start && b.range().end <= range.end) {
+            let decays = match block.kind {
+                Kind::Weights => true,
+                Kind::Biases => false,
+                Kind::Means | Kind::Variances => continue,
+            };
             match moves.last_mut() {
-                Some(last) if last.decays == block.decays && last.range.end == block.start => {
+                Some(last) if last.decays == decays && last.range.end == block.start => {
                     last.range.end = block.range().end;
                 }
-                _ => moves.push(Move { range: block.range(), decays: block.decays }),
+                _ => moves.push(Move { range: block.range(), decays }),
             }
         }
         moves
@@ -98,6 +131,17 @@ impl Layout {
             let mut rng: Rng = seed.named("initial").indexed(index as u64).rng();
             values[block.range()].iter_mut().for_each(|v| *v = T::from_f64(block.spread * rng.normal()));
         }
+        for block in self.blocks.iter().filter(|b| b.kind == Kind::Variances) {
+            values[block.range()].fill(T::ONE);
+        }
         values
+    }
+
+    /// Whether `values` could be those of a net: as many as there are places, all finite, no variance below zero.
+    pub fn admits<T: Real>(&self, values: &[T]) -> bool {
+        let variances = || self.blocks.iter().filter(|b| b.kind == Kind::Variances);
+        values.len() == self.len
+            && values.iter().all(|v| v.is_finite())
+            && variances().all(|b| values[b.range()].iter().all(|v| *v >= T::ZERO))
     }
 }

@@ -5,9 +5,12 @@
 
 pub mod activation;
 pub mod adam;
+mod batch_norm;
 pub mod dropout;
 pub mod input;
+mod layer_norm;
 pub mod layout;
+pub mod mode;
 pub mod net;
 mod norm;
 pub mod pass;
@@ -16,5 +19,7 @@ pub use activation::Activation;
 pub use adam::{Adam, AdamRates};
 pub use dropout::Dropout;
 pub use input::{Input, InputWork};
-pub use layout::{Block, Layout, Move};
+pub use layout::{Block, Kind, Layout, Move};
+pub use mode::Mode;
 pub use net::{Net, NetShape, NetWork};
+pub use norm::Norm;

@@ -11,10 +11,12 @@ use paretau_kernels::product::{MatMut, MatRef, matmul};
 use paretau_kernels::real::Real;
 
 use super::activation::Activation;
+use super::batch_norm::Running;
 use super::dropout::Dropout;
 use super::input::{Input, InputWork};
 use super::layout::{Block, Layout};
-use super::norm::Normed;
+use super::mode::Mode;
+use super::norm::{Norm, Normaliser, Normed};
 use super::pass::{self, Swept};
 
 /// The shape of a net.
@@ -32,8 +34,8 @@ pub struct NetShape {
     pub last: Activation,
     /// What the last layer's initial weights are multiplied by.
     pub last_spread: f64,
-    /// Whether hidden layers are normalised row by row.
-    pub layer_norm: bool,
+    /// Normalisation of hidden layers.
+    pub norm: Norm,
 }
 
 #[derive(Debug, Clone)]
@@ -44,7 +46,7 @@ struct Layer {
     weights: Vec<Block>,
     bias: Block,
     activation: Activation,
-    normalised: bool,
+    norm: Normaliser,
 }
 
 /// A net whose parameters are a stretch of a flat vector.
@@ -90,8 +92,8 @@ impl Net {
             };
             let bias = layout.biases(groups * outputs);
             let activation = if is_last { shape.last } else { shape.hidden };
-            let normalised = shape.layer_norm && !is_last;
-            layers.push(Layer { inputs, outputs, weights, bias, activation, normalised });
+            let norm = Normaliser::new(if is_last { Norm::None } else { shape.norm }, groups * outputs, layout);
+            layers.push(Layer { inputs, outputs, weights, bias, activation, norm });
             inputs = outputs;
         }
         Self { groups, layers, range: start..layout.len() }
@@ -125,9 +127,7 @@ impl Net {
         };
         let widest = self.layers.iter().map(|l| l.outputs * self.groups).max().unwrap_or(0);
         let sums = if gradients { widest * capacity.div_ceil(pass::ROWS).max(1) } else { 0 };
-        let normed = |l: &Layer| {
-            if l.normalised && gradients { Normed::new(capacity, self.groups, l.outputs) } else { Normed::default() }
-        };
+        let normed = |l: &Layer| l.norm.work(capacity, (self.groups, l.outputs), gradients);
         NetWork {
             normed: self.layers.iter().map(normed).collect(),
             y: buffers(true),
@@ -145,12 +145,13 @@ impl Net {
         &self,
         params: &[T],
         input: Input<'_, T>,
-        (rows, dropout): (usize, Option<Dropout<T>>),
+        (rows, mode): (usize, Mode<T>),
         work: &mut NetWork<T>,
         parallelism: Parallelism,
     ) -> Result<(), KernelError> {
         work.set_rows(rows)?;
-        work.dropout = dropout;
+        work.dropout = mode.dropout();
+        let training = matches!(mode, Mode::Training(_));
         for (index, layer) in self.layers.iter().enumerate() {
             let width = layer.outputs * self.groups;
             let (before, after) = work.y.split_at_mut(index);
@@ -167,9 +168,8 @@ impl Net {
                     matmul(c, a, w, (T::ONE, T::ZERO), parallelism)?;
                 }
             }
-            if layer.normalised {
-                work.normed[index].forward(out, layer.outputs);
-            }
+            let sums = (&mut *out, layer.outputs);
+            layer.norm.forward(sums, (params, training), &mut work.normed[index], parallelism);
             let mask = self.mask(work.dropout, index);
             pass::forward(out, &params[layer.bias.range()], layer.activation, mask, parallelism);
         }
@@ -204,10 +204,11 @@ impl Net {
             pass::backward(dz, swept, &mut work.sums, parallelism);
             if let Some(grads) = grads.as_deref_mut() {
                 grads[layer.bias.range()].copy_from_slice(&work.sums[..width]);
+                if let Normaliser::Batch(running) = layer.norm {
+                    grads[running.range()].fill(T::ZERO);
+                }
             }
-            if layer.normalised {
-                work.normed[index].backward(dz, layer.outputs);
-            }
+            work.normed[index].backward((dz, layer.outputs), &work.sums[..width], parallelism);
             if index == 0 {
                 let w = layer.weights[0];
                 if let Some(grads) = grads.as_deref_mut() {
@@ -237,6 +238,15 @@ impl Net {
         Ok(())
     }
 
+    /// Folds the statistics of the last training pass, if they are not yet, into the running ones among the parameters.
+    pub fn absorb<T: Real>(&self, params: &mut [T], work: &mut NetWork<T>) {
+        for (layer, normed) in self.layers.iter().zip(&mut work.normed) {
+            if let (Normaliser::Batch(running), Normed::Batch(normed)) = (layer.norm, normed) {
+                normed.fold(running, params);
+            }
+        }
+    }
+
     /// The mask of layer `index`: hidden layers only.
     fn mask<T: Real>(&self, dropout: Option<Dropout<T>>, index: usize) -> Option<Dropout<T>> {
         if index + 1 == self.layers.len() { None } else { dropout.map(|m| m.layer(index)) }
@@ -263,7 +273,16 @@ impl Net {
             };
             values.extend_from_slice(&params[layer.bias.range()][columns.clone()]);
             let bias = layout.biases(columns.len());
-            layers.push(Layer { weights, bias, ..layer.clone() });
+            let norm = match layer.norm {
+                Normaliser::Batch(running) => {
+                    let (mean, variance) = running.of(params);
+                    values.extend_from_slice(&mean[columns.clone()]);
+                    values.extend_from_slice(&variance[columns.clone()]);
+                    Normaliser::Batch(Running::new(columns.len(), layout))
+                }
+                other => other,
+            };
+            layers.push(Layer { weights, bias, norm, ..layer.clone() });
         }
         (Self { groups: groups.len(), layers, range: start..layout.len() }, values)
     }
@@ -276,6 +295,15 @@ impl<T: Real> NetWork<T> {
         }
         self.rows = rows;
         Ok(())
+    }
+
+    /// Drops the statistics of a training pass whose step was not taken.
+    pub fn forget(&mut self) {
+        for normed in &mut self.normed {
+            if let Normed::Batch(normed) = normed {
+                normed.forget();
+            }
+        }
     }
 
     /// Rows of the last forward pass.
@@ -330,42 +358,50 @@ mod tests {
 
     use super::*;
 
-    fn loss(net: &Net, params: &[f64], x: &[f64], rows: usize, dropout: Option<Dropout<f64>>) -> f64 {
+    fn shape(groups: usize, widths: Vec<usize>, hidden: Activation, norm: Norm) -> NetShape {
+        NetShape { inputs: 4, groups, widths, hidden, last: Activation::Linear, last_spread: 1.0, norm }
+    }
+
+    fn loss(net: &Net, params: &[f64], x: &[f64], rows: usize, mode: Mode<f64>) -> f64 {
         let mut work = net.work(rows, false);
         let input = Input::Dense(MatRef::row_major(x, rows, x.len() / rows).unwrap());
-        net.forward(params, input, (rows, dropout), &mut work, Parallelism::None).unwrap();
+        net.forward(params, input, (rows, mode), &mut work, Parallelism::None).unwrap();
         work.output().iter().enumerate().map(|(i, y)| y * ((i as f64) * 0.7).sin() + y * y * 0.3).sum()
+    }
+
+    fn dropping(rate: f64, key: u64) -> Mode<f64> {
+        Mode::Training(Dropout::new(rate, key))
     }
 
     #[test]
     fn gradients_match_central_differences() {
-        for (activation, dropout, groups, layer_norm) in [
-            (Activation::Elu, None, 3, false),
-            (Activation::Tanh, Dropout::new(0.4, 5), 2, false),
-            (Activation::Softplus, None, 1, false),
-            (Activation::Elu, Dropout::new(0.3, 1), 3, false),
-            (Activation::Elu, None, 1, true),
-            (Activation::Tanh, Dropout::new(0.3, 2), 3, true),
+        for (activation, mode, groups, norm, rows) in [
+            (Activation::Elu, dropping(0.0, 0), 3, Norm::None, 7),
+            (Activation::Tanh, dropping(0.4, 5), 2, Norm::None, 7),
+            (Activation::Softplus, dropping(0.0, 0), 1, Norm::None, 7),
+            (Activation::Elu, dropping(0.3, 1), 3, Norm::None, 7),
+            (Activation::Elu, dropping(0.0, 0), 1, Norm::Layer, 7),
+            (Activation::Tanh, dropping(0.3, 2), 3, Norm::Layer, 7),
+            (Activation::Elu, dropping(0.0, 0), 1, Norm::Batch, 7),
+            (Activation::Elu, dropping(0.0, 0), 3, Norm::Batch, 7),
+            (Activation::Softplus, dropping(0.2, 3), 2, Norm::Batch, 7),
+            (Activation::Tanh, dropping(0.3, 2), 3, Norm::Batch, 7),
+            // More rows than one piece of a sum.
+            (Activation::Elu, dropping(0.1, 4), 1, Norm::Batch, pass::ROWS + 5),
+            // By running statistics: asked for, or because one row has no variance.
+            (Activation::Elu, Mode::Evaluation, 3, Norm::Batch, 7),
+            (Activation::Elu, dropping(0.3, 6), 2, Norm::Batch, 1),
         ] {
-            let shape = NetShape {
-                inputs: 4,
-                groups,
-                widths: vec![5, 3, 2],
-                hidden: activation,
-                last: Activation::Linear,
-                last_spread: 1.0,
-                layer_norm,
-            };
+            let what = format!("{activation:?} {mode:?} {groups} {norm:?} {rows}");
             let mut layout = Layout::default();
-            let net = Net::new(&shape, &mut layout);
+            let net = Net::new(&shape(groups, vec![5, 3, 2], activation, norm), &mut layout);
             let mut params: Vec<f64> = layout.initial(Seed(3));
             let mut rng = Seed(4).rng();
             params.iter_mut().for_each(|p| *p += 0.1 * rng.normal());
-            let rows = 7;
             let mut x: Vec<f64> = (0..rows * 4).map(|_| rng.normal()).collect();
             let mut work = net.work(rows, true);
             let input = Input::Dense(MatRef::row_major(&x, rows, 4).unwrap());
-            net.forward(&params, input, (rows, dropout), &mut work, Parallelism::None).unwrap();
+            net.forward(&params, input, (rows, mode), &mut work, Parallelism::None).unwrap();
             let (y, d) = work.output_and_gradient();
             d.iter_mut().zip(y).enumerate().for_each(|(i, (d, y))| *d = ((i as f64) * 0.7).sin() + 0.6 * y);
             let mut grads = vec![f64::NAN; params.len()];
@@ -373,25 +409,31 @@ mod tests {
             let d_input = Some((MatMut::row_major(&mut dx, rows, 4).unwrap(), false));
             net.backward(&params, input, &mut work, (Some(&mut grads), d_input), Parallelism::None).unwrap();
             let h = 1e-6;
+            let moved: Vec<usize> = layout.moves(&net.range()).into_iter().flat_map(|m| m.range).collect();
             for i in 0..params.len() {
+                if !moved.contains(&i) {
+                    assert!(norm == Norm::Batch && grads[i] == 0.0, "{what}: statistics have a gradient at {i}");
+                    continue;
+                }
                 let keep = params[i];
                 params[i] = keep + h;
-                let up = loss(&net, &params, &x, rows, dropout);
+                let up = loss(&net, &params, &x, rows, mode);
                 params[i] = keep - h;
-                let down = loss(&net, &params, &x, rows, dropout);
+                let down = loss(&net, &params, &x, rows, mode);
                 params[i] = keep;
                 let numeric = (up - down) / (2.0 * h);
-                assert!((numeric - grads[i]).abs() < 1e-6 * (1.0 + numeric.abs()), "{i}: {numeric} {}", grads[i]);
+                let close = (numeric - grads[i]).abs() < 1e-6 * (1.0 + numeric.abs());
+                assert!(close, "{what}, {i}: {numeric} {}", grads[i]);
             }
             for i in 0..x.len() {
                 let keep = x[i];
                 x[i] = keep + h;
-                let up = loss(&net, &params, &x, rows, dropout);
+                let up = loss(&net, &params, &x, rows, mode);
                 x[i] = keep - h;
-                let down = loss(&net, &params, &x, rows, dropout);
+                let down = loss(&net, &params, &x, rows, mode);
                 x[i] = keep;
                 let numeric = (up - down) / (2.0 * h);
-                assert!((numeric - dx[i]).abs() < 1e-6 * (1.0 + numeric.abs()), "x {i}: {numeric} {}", dx[i]);
+                assert!((numeric - dx[i]).abs() < 1e-6 * (1.0 + numeric.abs()), "{what}, x {i}: {numeric} {}", dx[i]);
             }
         }
     }
@@ -406,7 +448,7 @@ mod tests {
             hidden: Activation::Elu,
             last: Activation::Linear,
             last_spread: 1.0,
-            layer_norm: false,
+            norm: Norm::None,
         };
         let mut layout = Layout::default();
         let net = Net::new(&shape, &mut layout);
@@ -423,7 +465,7 @@ mod tests {
             (0..6).flat_map(|i| [&features[i % 3 * 3..i % 3 * 3 + 3], &more[2 * i..2 * i + 2]].concat()).collect();
         let run = |input: Input<'_, f64>, columns: usize| {
             let mut work = net.work(6, true);
-            net.forward(&params, input, (6, None), &mut work, Parallelism::None).unwrap();
+            net.forward(&params, input, (6, Mode::Evaluation), &mut work, Parallelism::None).unwrap();
             let y = work.output().to_vec();
             work.d_output().iter_mut().enumerate().for_each(|(i, d)| *d = (i as f64).cos());
             let (mut grads, mut dx) = (vec![f64::NAN; params.len()], vec![f64::NAN; 6 * columns]);
@@ -445,28 +487,24 @@ mod tests {
 
     #[test]
     fn an_extracted_net_says_what_its_groups_said() {
-        let shape = NetShape {
-            inputs: 4,
-            groups: 3,
-            widths: vec![5, 2],
-            hidden: Activation::Elu,
-            last: Activation::Linear,
-            last_spread: 1.0,
-            layer_norm: false,
-        };
-        let mut layout = Layout::default();
-        let net = Net::new(&shape, &mut layout);
-        let params: Vec<f64> = layout.initial(Seed(8));
-        let x: Vec<f64> = (0..12).map(|i| f64::from(i) * 0.1).collect();
-        let input = Input::Dense(MatRef::row_major(&x, 3, 4).unwrap());
-        let mut all = net.work(3, false);
-        net.forward(&params, input, (3, None), &mut all, Parallelism::None).unwrap();
-        let mut small_layout = Layout::default();
-        let (small, values) = net.extract(&params, 1..3, &mut small_layout);
-        let mut some = small.work(3, false);
-        small.forward(&values, input, (3, None), &mut some, Parallelism::None).unwrap();
-        for row in 0..3 {
-            assert_eq!(all.output()[row * 6 + 2..row * 6 + 6], some.output()[row * 4..row * 4 + 4]);
+        for norm in [Norm::None, Norm::Layer, Norm::Batch] {
+            let mut layout = Layout::default();
+            let net = Net::new(&shape(3, vec![5, 2], Activation::Elu, norm), &mut layout);
+            let mut rng = Seed(9).rng();
+            let mut params: Vec<f64> = layout.initial(Seed(8));
+            params.iter_mut().for_each(|p| *p += 0.3 * rng.uniform());
+            let x: Vec<f64> = (0..12).map(|i| f64::from(i) * 0.1).collect();
+            let input = Input::Dense(MatRef::row_major(&x, 3, 4).unwrap());
+            let mut all = net.work(3, false);
+            net.forward(&params, input, (3, Mode::Evaluation), &mut all, Parallelism::None).unwrap();
+            let mut small_layout = Layout::default();
+            let (small, values) = net.extract(&params, 1..3, &mut small_layout);
+            assert_eq!(values.len(), small_layout.len(), "{norm:?}");
+            let mut some = small.work(3, false);
+            small.forward(&values, input, (3, Mode::Evaluation), &mut some, Parallelism::None).unwrap();
+            for row in 0..3 {
+                assert_eq!(all.output()[row * 6 + 2..row * 6 + 6], some.output()[row * 4..row * 4 + 4], "{norm:?}");
+            }
         }
     }
 }

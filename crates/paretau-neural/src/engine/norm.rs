@@ -1,56 +1,90 @@
-//! Layer normalisation: each row's sums of one net brought to mean zero and variance one before bias and activation. It has no
-//! gain of its own: the bias follows it, and the next layer's weights scale.
+//! Which normalisation the hidden layers of a net have, and the two kinds behind one door.
 
+use paretau_kernels::parallel::Parallelism;
 use paretau_kernels::real::Real;
+use serde::{Deserialize, Serialize};
 
-/// Keeps rows without any variation finite.
-const EPS: f64 = 1e-5;
+use super::batch_norm::{BatchNormed, Running};
+use super::layer_norm::LayerNormed;
+use super::layout::Layout;
+
+/// Keeps sums without any variation finite.
+pub(super) const EPS: f64 = 1e-5;
+
+/// What hidden layers do with their sums before bias and activation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Norm {
+    /// Nothing.
+    None,
+    /// Each row's sums are brought to mean zero and variance one over the units of a layer.
+    Layer,
+    /// Each unit's sums are brought to mean zero and variance one over the rows of a mini-batch; outside training, by the
+    /// running mean and variance of the mini-batches.
+    Batch,
+}
+
+/// The normalisation of one layer, with the place of what it remembers.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Normaliser {
+    None,
+    Layer,
+    Batch(Running),
+}
 
 /// What the backward sweep needs of the forward one.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Normed<T> {
-    /// Normalised sums.
-    z: Vec<T>,
-    /// One over the standard deviation, one a row and net.
-    scale: Vec<T>,
+#[derive(Debug)]
+pub(super) enum Normed<T> {
+    None,
+    Layer(LayerNormed<T>),
+    Batch(BatchNormed<T>),
+}
+
+impl Normaliser {
+    /// For a layer of `width` sums over all groups; what it remembers is appended to `layout`.
+    pub(super) fn new(norm: Norm, width: usize, layout: &mut Layout) -> Self {
+        match norm {
+            Norm::None => Self::None,
+            Norm::Layer => Self::Layer,
+            Norm::Batch => Self::Batch(Running::new(width, layout)),
+        }
+    }
+
+    /// Buffers for `rows` rows of `groups` nets of `units` units; without `gradients` only the forward pass works.
+    pub(super) fn work<T: Real>(&self, rows: usize, (groups, units): (usize, usize), gradients: bool) -> Normed<T> {
+        match self {
+            Self::None => Normed::None,
+            Self::Layer if gradients => Normed::Layer(LayerNormed::new(rows, groups, units)),
+            Self::Layer => Normed::Layer(LayerNormed::default()),
+            Self::Batch(_) => Normed::Batch(BatchNormed::new(rows, groups * units, gradients)),
+        }
+    }
+
+    /// Normalises rows of sums in place; `units` are those of one net.
+    pub(super) fn forward<T: Real>(
+        &self,
+        (z, units): (&mut [T], usize),
+        (params, training): (&[T], bool),
+        normed: &mut Normed<T>,
+        parallelism: Parallelism,
+    ) {
+        match (self, normed) {
+            (Self::Layer, Normed::Layer(normed)) => normed.forward(z, units),
+            (Self::Batch(running), Normed::Batch(normed)) => {
+                normed.forward(z, training, running.of(params), parallelism);
+            }
+            _ => {}
+        }
+    }
 }
 
 impl<T: Real> Normed<T> {
-    /// Room for `rows` rows of `groups` nets of `units` units.
-    pub(super) fn new(rows: usize, groups: usize, units: usize) -> Self {
-        Self { z: vec![T::ZERO; rows * groups * units], scale: vec![T::ZERO; rows * groups] }
-    }
-
-    /// Normalises every stretch of `units` values in place.
-    pub(super) fn forward(&mut self, z: &mut [T], units: usize) {
-        let n = T::from_f64(units as f64);
-        for (k, part) in z.chunks_exact_mut(units).enumerate() {
-            let mean = sum(part.iter().copied()) / n;
-            let variance = sum(part.iter().map(|v| (*v - mean) * (*v - mean))) / n;
-            let scale = T::ONE / (variance + T::from_f64(EPS)).sqrt();
-            part.iter_mut().for_each(|v| *v = (*v - mean) * scale);
-            if let Some(place) = self.scale.get_mut(k) {
-                *place = scale;
-            }
-        }
-        // Without room (prediction only) nothing is kept.
-        if let Some(kept) = self.z.get_mut(..z.len()) {
-            kept.copy_from_slice(z);
+    /// From the gradient of the normalised sums to that of the sums, in place; `sums` holds its column sums.
+    pub(super) fn backward(&mut self, (d, units): (&mut [T], usize), sums: &[T], parallelism: Parallelism) {
+        match self {
+            Self::None => {}
+            Self::Layer(normed) => normed.backward(d, units),
+            Self::Batch(normed) => normed.backward(d, sums, parallelism),
         }
     }
-
-    /// From the gradient of the normalised sums to that of the sums, in place.
-    pub(super) fn backward(&self, d: &mut [T], units: usize) {
-        let n = T::from_f64(units as f64);
-        let parts = d.chunks_exact_mut(units).zip(self.z.chunks_exact(units)).zip(&self.scale);
-        for ((d, z), scale) in parts {
-            let mean = sum(d.iter().copied()) / n;
-            let along = sum(d.iter().zip(z).map(|(d, z)| *d * *z)) / n;
-            d.iter_mut().zip(z).for_each(|(d, z)| *d = (*d - mean - *z * along) * *scale);
-        }
-    }
-}
-
-fn sum<T: Real>(values: impl Iterator<Item = T>) -> T {
-    values.fold(T::ZERO, |a, b| a + b)
 }

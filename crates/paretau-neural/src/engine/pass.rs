@@ -15,7 +15,8 @@ pub const ROWS: usize = 256;
 /// Below this many values a second thread costs more than it brings.
 const SMALL: usize = 1 << 14;
 
-fn worth_it(parallelism: Parallelism, values: usize) -> bool {
+/// Whether a pass over this many values is shared among threads.
+pub(super) fn worth_it(parallelism: Parallelism, values: usize) -> bool {
     parallelism == Parallelism::Rayon && values >= SMALL && rayon::current_num_threads() > 1
 }
 

@@ -18,7 +18,7 @@ use super::pair::{Pair, PairWork};
 use super::spec::RepSpec;
 use super::{Model, Scores};
 use crate::data::{Batch, Rows, Sample};
-use crate::engine::{Activation, Dropout, Input, Layout, Move, Net, NetShape, NetWork};
+use crate::engine::{Activation, Dropout, Input, Layout, Mode, Move, Net, NetShape, NetWork};
 use crate::error::failed;
 use crate::loss::OutcomeLoss;
 use crate::loss::outcome::{logistic, sigmoid};
@@ -76,7 +76,7 @@ impl<T: Real> Ganite<T> {
             hidden: spec.activation,
             last: Activation::Linear,
             last_spread: 0.1,
-            layer_norm: spec.layer_norm,
+            norm: spec.norm,
         };
         let judges = [Net::new(&judge, &mut layout), Net::new(&judge, &mut layout)];
         let binary = sample.outcome == OutcomeKind::Binary;
@@ -126,7 +126,7 @@ impl<T: Real> Ganite<T> {
         let n = self.t.len();
         let input = Input::Beside(&features, MatRef::row_major(&self.received, n, 2)?);
         let mask = Dropout::new(self.spec.dropout, self.key);
-        self.generator.forward(params, input, (n, mask), &mut self.generated, parallelism)?;
+        self.generator.forward(params, input, (n, Mode::Training(mask)), &mut self.generated, parallelism)?;
         for arm in 0..2 {
             self.completed[arm].clear();
             for i in 0..n {
@@ -157,7 +157,7 @@ impl<T: Real> Ganite<T> {
     ) -> Result<f64, KernelError> {
         let n = self.judged.len() / 2;
         let input = Input::Beside(&features, MatRef::row_major(&self.judged, n, 2)?);
-        self.judges[judge].forward(params, input, (n, None), &mut self.verdict, parallelism)?;
+        self.judges[judge].forward(params, input, (n, Mode::Training(None)), &mut self.verdict, parallelism)?;
         let (out, d) = self.verdict.output_and_gradient();
         let mut total = 0.0;
         for i in 0..n {
@@ -261,7 +261,7 @@ impl<T: Real> Ganite<T> {
     fn show_both(&mut self, params: &[T], features: Input<'_, T>, parallelism: Parallelism) -> Result<(), KernelError> {
         self.complete(params, features, parallelism)?;
         let mask = Dropout::new(self.spec.dropout, self.key ^ 0x2545_f491_4f6c_dd1d);
-        self.inference.forward(params, features, (self.t.len(), mask), &mut self.inferred, parallelism)?;
+        self.inference.forward(params, features, (self.t.len(), Mode::Training(mask)), &mut self.inferred, parallelism)?;
         self.judged.clear();
         self.show(|s, i| [s.completed[0][i], s.completed[1][i]]);
         self.show(|s, i| [0, 1].map(|arm| s.meaning(s.inferred.heads[arm].output()[i])));
@@ -335,7 +335,7 @@ impl<T: Real> Ganite<T> {
     ) -> Result<f64, KernelError> {
         let Self { loss, inference, rows: buffer, inferred, capacity, .. } = self;
         mean_loss(sample, rows, (*loss, *capacity, buffer), |input, part, said| {
-            inference.forward(params, input, (part.len(), None), inferred, parallelism)?;
+            inference.forward(params, input, (part.len(), Mode::Evaluation), inferred, parallelism)?;
             let own = |(place, &i): (usize, &usize)| inferred.heads[usize::from(sample.t[i])].output()[place];
             said.extend(part.iter().enumerate().map(own));
             Ok(())
@@ -385,6 +385,17 @@ impl<T: Real> Model<T> for Ganite<T> {
         });
         self.rows = rows;
         loss.map_err(failed)
+    }
+
+    /// A phase folds the statistics of the net that it moves. Those of generator and discriminators are kept but never asked:
+    /// they run on batches alone, so the parameters' mean, which the generator ends with, meets statistics of its own.
+    fn absorb(&mut self, phase: usize, params: &mut [T]) {
+        match phase {
+            DISCRIMINATOR => self.judges[0].absorb(params, &mut self.verdict),
+            GENERATOR => self.generator.absorb(params, &mut self.generated),
+            SECOND_DISCRIMINATOR => self.judges[1].absorb(params, &mut self.verdict),
+            _ => self.inference.absorb(params, &mut self.inferred),
+        }
     }
 
     fn validate(

@@ -49,6 +49,9 @@ pub trait Model<T: Real>: Send {
     fn loss(&mut self, phase: usize, sample: &Sample<T>, at: (&[T], &mut [T]), parallelism: Parallelism)
     -> Result<f64>;
 
+    /// The step of a phase on the batch was taken: folds what the nets remember of batches into `params`.
+    fn absorb(&mut self, _phase: usize, _params: &mut [T]) {}
+
     /// Scores on held-out rows, without dropout. `stage` says which part of the training asks.
     fn validate(
         &mut self,

@@ -37,7 +37,7 @@ impl Nets {
             hidden: spec.activation,
             last,
             last_spread,
-            layer_norm: spec.layer_norm,
+            norm: spec.norm,
         };
         let r = spec.representation;
         let encoders =

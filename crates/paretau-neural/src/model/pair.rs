@@ -8,7 +8,7 @@ use paretau_kernels::product::{MatMut, MatRef};
 use paretau_kernels::real::Real;
 
 use super::spec::RepSpec;
-use crate::engine::{Activation, Dropout, Input, Layout, Net, NetShape, NetWork};
+use crate::engine::{Activation, Input, Layout, Mode, Net, NetShape, NetWork};
 
 /// A trunk with one head an arm.
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ impl Pair {
             hidden: spec.activation,
             last,
             last_spread: 1.0,
-            layer_norm: spec.layer_norm,
+            norm: spec.norm,
         };
         let r = spec.representation;
         let trunk = Net::new(&shape(inputs, &spec.encoder, r, spec.representation_activation), layout);
@@ -56,17 +56,23 @@ impl Pair {
         &self,
         params: &[T],
         input: Input<'_, T>,
-        (n, mask): (usize, Option<Dropout<T>>),
+        (n, mode): (usize, Mode<T>),
         work: &mut PairWork<T>,
         parallelism: Parallelism,
     ) -> Result<(), KernelError> {
-        self.trunk.forward(params, input, (n, mask), &mut work.trunk, parallelism)?;
+        self.trunk.forward(params, input, (n, mode), &mut work.trunk, parallelism)?;
         for arm in 0..2 {
             let z = MatRef::row_major(work.trunk.output(), n, self.trunk.outputs())?;
-            let mask = mask.map(|m| m.layer(100 + arm));
-            self.heads[arm].forward(params, Input::Dense(z), (n, mask), &mut work.heads[arm], parallelism)?;
+            let mode = mode.layer(100 + arm);
+            self.heads[arm].forward(params, Input::Dense(z), (n, mode), &mut work.heads[arm], parallelism)?;
         }
         Ok(())
+    }
+
+    /// Folds the statistics of the last training pass into the running ones.
+    pub(super) fn absorb<T: Real>(&self, params: &mut [T], work: &mut PairWork<T>) {
+        self.trunk.absorb(params, &mut work.trunk);
+        self.heads.iter().zip(&mut work.heads).for_each(|(net, work)| net.absorb(params, work));
     }
 
     /// From the gradients in the heads' outputs.

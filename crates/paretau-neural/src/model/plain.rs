@@ -8,7 +8,7 @@ use paretau_kernels::real::Real;
 use super::held_out::mean_loss;
 use super::{Model, Scores};
 use crate::data::{Batch, Rows, Sample};
-use crate::engine::{Activation, Dropout, Layout, Move, Net, NetShape, NetWork};
+use crate::engine::{Activation, Dropout, Layout, Mode, Move, Net, NetShape, NetWork, Norm};
 use crate::error::failed;
 use crate::loss::OutcomeLoss;
 
@@ -38,7 +38,7 @@ impl PlainSpec {
             hidden: self.activation,
             last: Activation::Linear,
             last_spread: if self.loss == OutcomeLoss::Logistic { 0.1 } else { 1.0 },
-            layer_norm: false,
+            norm: Norm::None,
         };
         let net = Net::new(&shape, &mut layout);
         (net, layout)
@@ -86,7 +86,7 @@ impl<T: Real> PlainNet<T> {
     ) -> Result<f64, KernelError> {
         let input = self.rows.input(&sample.table)?;
         let mask = Dropout::new(self.spec.dropout, self.key);
-        self.net.forward(params, input, (self.y.len(), mask), &mut self.work, parallelism)?;
+        self.net.forward(params, input, (self.y.len(), Mode::Training(mask)), &mut self.work, parallelism)?;
         let mut loss = 0.0;
         let (h, d) = self.work.output_and_gradient();
         for i in 0..self.y.len() {
@@ -107,7 +107,7 @@ impl<T: Real> PlainNet<T> {
     ) -> Result<f64, KernelError> {
         let Self { spec, net, rows: buffer, work, capacity, .. } = self;
         mean_loss(sample, rows, (spec.loss, *capacity, buffer), |input, part, said| {
-            net.forward(params, input, (part.len(), None), work, parallelism)?;
+            net.forward(params, input, (part.len(), Mode::Evaluation), work, parallelism)?;
             said.extend_from_slice(work.output());
             Ok(())
         })
@@ -138,6 +138,10 @@ impl<T: Real> Model<T> for PlainNet<T> {
         parallelism: Parallelism,
     ) -> Result<f64> {
         self.step(sample, at, parallelism).map_err(failed)
+    }
+
+    fn absorb(&mut self, _phase: usize, params: &mut [T]) {
+        self.net.absorb(params, &mut self.work);
     }
 
     fn validate(

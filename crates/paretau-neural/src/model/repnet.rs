@@ -19,7 +19,7 @@ use super::nets::{Nets, columns, columns_mut};
 use super::spec::{Objective, RepSpec};
 use super::{Model, Scores};
 use crate::data::{Batch, Rows, Sample};
-use crate::engine::{Dropout, Input, Layout, Move, NetWork};
+use crate::engine::{Dropout, Input, Layout, Mode, Move, NetWork};
 use crate::error::failed;
 use crate::loss::balance::Stripe;
 use crate::loss::independence::IndependenceWork;
@@ -154,13 +154,13 @@ impl<T: Real> RepNet<T> {
             return Ok(());
         }
         let input = self.rows.input(&sample.table)?;
-        let mask = self.mask(1);
-        self.nets.encoders.forward(params, input, (self.t.len(), mask), &mut self.encoded, parallelism)?;
+        let mode = Mode::Training(self.mask(1));
+        self.nets.encoders.forward(params, input, (self.t.len(), mode), &mut self.encoded, parallelism)?;
         self.fresh = true;
         Ok(())
     }
 
-    /// Runs the propensity net on the encoded batch.
+    /// Runs the propensity net on the encoded batch: to train it, or to read its answer.
     fn judge(&mut self, params: &[T], train: bool, parallelism: Parallelism) -> Result<(), KernelError> {
         let (Some(net), Some(work), Some((_, reads))) =
             (&self.nets.propensity, &mut self.judged, &self.spec.propensity)
@@ -170,8 +170,9 @@ impl<T: Real> RepNet<T> {
         let n = self.t.len();
         let width = (self.spec.groups * self.spec.representation, self.spec.representation);
         let input = Input::Dense(columns(self.encoded.output(), width, 0..n, reads)?);
-        let mask = if train { Dropout::new(self.spec.dropout, self.key ^ 0x5851_f42d_4c95_7f2d) } else { None };
-        net.forward(params, input, (n, mask), work, parallelism)
+        let mask = || Dropout::new(self.spec.dropout, self.key ^ 0x5851_f42d_4c95_7f2d);
+        let mode = if train { Mode::Training(mask()) } else { Mode::Evaluation };
+        net.forward(params, input, (n, mode), work, parallelism)
     }
 
     fn propensity_loss(
@@ -233,10 +234,10 @@ impl<T: Real> RepNet<T> {
         // Heads: each on the rows of its arm.
         self.h.clear();
         for (arm, rows) in [0..n0, n0..n].into_iter().enumerate() {
-            let mask = self.mask(3 + arm as u64);
+            let mode = Mode::Training(self.mask(3 + arm as u64));
             let input = Input::Dense(columns(self.encoded.output(), width, rows.clone(), &self.spec.head_reads)?);
             let work = &mut self.answered[arm];
-            self.nets.heads[arm].forward(params, input, (rows.len(), mask), work, parallelism)?;
+            self.nets.heads[arm].forward(params, input, (rows.len(), mode), work, parallelism)?;
             self.h.extend_from_slice(work.output());
         }
         let mut loss = 0.0;
@@ -374,6 +375,9 @@ impl<T: Real> Model<T> for RepNet<T> {
     fn begin(&mut self, sample: &Sample<T>, batch: &Batch) -> Result<()> {
         sample.table.gather(&batch.rows, &mut self.rows);
         self.fresh = false;
+        // Of a step that was not taken nothing is remembered.
+        self.encoded.forget();
+        self.judged.iter_mut().chain(&mut self.answered).for_each(NetWork::forget);
         (self.n0, self.key) = (batch.n0, batch.key);
         sample.deal(batch, &mut self.t, &mut self.y, &mut self.coefficients);
         if let Some(known) = &sample.known_logit {
@@ -395,6 +399,15 @@ impl<T: Real> Model<T> for RepNet<T> {
         } else {
             self.outcome_loss(sample, at, parallelism).map_err(failed)
         }
+    }
+
+    fn absorb(&mut self, _phase: usize, params: &mut [T]) {
+        // Encoders that both phases read ran once and count once; a net that was only read has nothing to fold.
+        self.nets.encoders.absorb(params, &mut self.encoded);
+        if let (Some(net), Some(work)) = (&self.nets.propensity, &mut self.judged) {
+            net.absorb(params, work);
+        }
+        self.nets.heads.iter().zip(&mut self.answered).for_each(|(net, work)| net.absorb(params, work));
     }
 
     fn validate(

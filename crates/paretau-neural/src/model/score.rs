@@ -8,7 +8,7 @@ use super::Scores;
 use super::nets::columns;
 use super::repnet::RepNet;
 use crate::data::Sample;
-use crate::engine::Input;
+use crate::engine::{Input, Mode};
 use crate::loss::outcome::logistic;
 
 impl<T: Real> RepNet<T> {
@@ -33,11 +33,17 @@ impl<T: Real> RepNet<T> {
                 let n = self.picked.len();
                 sample.table.gather(&self.picked, &mut self.rows);
                 let input = self.rows.input(&sample.table)?;
-                self.nets.encoders.forward(params, input, (n, None), &mut self.encoded, parallelism)?;
+                self.nets.encoders.forward(params, input, (n, Mode::Evaluation), &mut self.encoded, parallelism)?;
                 let z = self.encoded.output();
                 let head = usize::from(arm);
                 let input = Input::Dense(columns(z, width, 0..n, &self.spec.head_reads)?);
-                self.nets.heads[head].forward(params, input, (n, None), &mut self.answered[head], parallelism)?;
+                self.nets.heads[head].forward(
+                    params,
+                    input,
+                    (n, Mode::Evaluation),
+                    &mut self.answered[head],
+                    parallelism,
+                )?;
                 for (&i, &h) in self.picked.iter().zip(self.answered[head].output()) {
                     let s = sample.weight[i].to_f64() * sample.fixed.as_ref().map_or(1.0, |w| w[i].to_f64());
                     factual += s * self.objective.loss.at(h, sample.y[i]).0.to_f64();
@@ -47,7 +53,7 @@ impl<T: Real> RepNet<T> {
                     (&self.nets.propensity, &mut self.judged, &self.spec.propensity)
                 {
                     let input = Input::Dense(columns(z, width, 0..n, reads)?);
-                    net.forward(params, input, (n, None), work, parallelism)?;
+                    net.forward(params, input, (n, Mode::Evaluation), work, parallelism)?;
                     let label = if arm == 1 { T::ONE } else { T::ZERO };
                     for (&i, &logit) in self.picked.iter().zip(work.output()) {
                         let s = sample.weight[i].to_f64();

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use paretau_core::{Error, Result};
 use paretau_kernels::weights::{Pooling, Weighting};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::engine::Activation;
+use crate::engine::{Activation, Norm};
 use crate::loss::{OutcomeLoss, Penalty};
 
 /// Encoders side by side, a propensity net on some of them, two outcome heads on some of them.
@@ -34,8 +34,9 @@ pub struct RepSpec {
     pub activation: Activation,
     /// Share of hidden units dropped in training.
     pub dropout: f64,
-    /// Whether hidden layers are normalised row by row.
-    pub layer_norm: bool,
+    /// Normalisation of hidden layers. Files of older versions have a flag for layer normalisation.
+    #[serde(alias = "layer_norm", deserialize_with = "norm")]
+    pub norm: Norm,
 }
 
 /// The losses of a representation net.
@@ -57,6 +58,21 @@ pub struct Objective {
     pub targeted: f64,
     /// Strength of the independence penalty between encoders.
     pub independence: f64,
+}
+
+/// A normalisation by its name, or as the flag that it once was.
+fn norm<'de, D: Deserializer<'de>>(input: D) -> Result<Norm, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Told {
+        Flag(bool),
+        Name(Norm),
+    }
+    Ok(match Told::deserialize(input)? {
+        Told::Flag(false) => Norm::None,
+        Told::Flag(true) => Norm::Layer,
+        Told::Name(norm) => norm,
+    })
 }
 
 impl RepSpec {

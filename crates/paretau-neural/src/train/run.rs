@@ -164,6 +164,7 @@ impl<T: Real> Run<'_, T> {
                 };
                 let count = at.counts[phase];
                 progress.adam.step(&mut progress.params, &scratch.grads, moves, (rates, count), self.parallelism);
+                model.absorb(phase, &mut progress.params);
             }
             at.step += 1;
             at.stage_step += 1;

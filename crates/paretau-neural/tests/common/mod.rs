@@ -5,7 +5,7 @@ use paretau_core::{Dense, Design, Features, Seed};
 use paretau_kernels::real::Real;
 use paretau_kernels::weights::{Pooling, Weighting};
 use paretau_neural::data::{Batch, Sample};
-use paretau_neural::engine::Activation;
+use paretau_neural::engine::{Activation, Norm};
 use paretau_neural::loss::{Balance, OutcomeLoss, Penalty};
 use paretau_neural::model::{Model, Objective, RepNet, RepSpec};
 
@@ -52,7 +52,7 @@ pub(crate) fn spec(groups: usize) -> RepSpec {
         balanced: groups - 1,
         activation: Activation::Elu,
         dropout: 0.0,
-        layer_norm: false,
+        norm: Norm::None,
     }
 }
 
