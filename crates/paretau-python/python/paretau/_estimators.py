@@ -617,6 +617,9 @@ class TARNet(Estimator):
     layer_norm : bool, default False
         Whether each row's sums in hidden layers of encoders and heads are normalised before the activation. Takes true
         or false.
+    batch_norm : bool, default False
+        Whether each hidden unit's sums in encoders and heads are normalised over the rows of a mini-batch before the
+        activation, and by running statistics in prediction; not together with layer_norm. Takes true or false.
     dropout : float or None, default None
         Share of hidden units dropped in training; auto chooses on validation rows. Takes a number from 0 to 0.9. None
         lets the data decide.
@@ -716,6 +719,7 @@ class TARNet(Estimator):
         heads: Sequence[int] | None = None,
         activation: str = "elu",
         layer_norm: bool = False,
+        batch_norm: bool = False,
         dropout: float | None = None,
         l2: float | None = None,
         rate: float | None = None,
@@ -761,6 +765,7 @@ class TARNet(Estimator):
         self.heads = heads
         self.activation = activation
         self.layer_norm = layer_norm
+        self.batch_norm = batch_norm
         self.dropout = dropout
         self.l2 = l2
         self.rate = rate
@@ -843,6 +848,9 @@ class CFR(Estimator):
     layer_norm : bool, default False
         Whether each row's sums in hidden layers of encoders and heads are normalised before the activation. Takes true
         or false.
+    batch_norm : bool, default False
+        Whether each hidden unit's sums in encoders and heads are normalised over the rows of a mini-batch before the
+        activation, and by running statistics in prediction; not together with layer_norm. Takes true or false.
     dropout : float or None, default None
         Share of hidden units dropped in training; auto chooses on validation rows. Takes a number from 0 to 0.9. None
         lets the data decide.
@@ -943,6 +951,7 @@ class CFR(Estimator):
         heads: Sequence[int] | None = None,
         activation: str = "elu",
         layer_norm: bool = False,
+        batch_norm: bool = False,
         dropout: float | None = None,
         l2: float | None = None,
         rate: float | None = None,
@@ -988,6 +997,7 @@ class CFR(Estimator):
         self.heads = heads
         self.activation = activation
         self.layer_norm = layer_norm
+        self.batch_norm = batch_norm
         self.dropout = dropout
         self.l2 = l2
         self.rate = rate
@@ -1064,6 +1074,9 @@ class DragonNet(Estimator):
     layer_norm : bool, default False
         Whether each row's sums in hidden layers of encoders and heads are normalised before the activation. Takes true
         or false.
+    batch_norm : bool, default False
+        Whether each hidden unit's sums in encoders and heads are normalised over the rows of a mini-batch before the
+        activation, and by running statistics in prediction; not together with layer_norm. Takes true or false.
     dropout : float or None, default None
         Share of hidden units dropped in training; auto chooses on validation rows. Takes a number from 0 to 0.9. None
         lets the data decide.
@@ -1163,6 +1176,7 @@ class DragonNet(Estimator):
         heads: Sequence[int] | None = None,
         activation: str = "elu",
         layer_norm: bool = False,
+        batch_norm: bool = False,
         dropout: float | None = None,
         l2: float | None = None,
         rate: float | None = None,
@@ -1208,6 +1222,7 @@ class DragonNet(Estimator):
         self.heads = heads
         self.activation = activation
         self.layer_norm = layer_norm
+        self.batch_norm = batch_norm
         self.dropout = dropout
         self.l2 = l2
         self.rate = rate
@@ -1284,6 +1299,9 @@ class GANITE(Estimator):
     layer_norm : bool, default False
         Whether each row's sums in hidden layers of encoders and heads are normalised before the activation. Takes true
         or false.
+    batch_norm : bool, default False
+        Whether each hidden unit's sums in encoders and heads are normalised over the rows of a mini-batch before the
+        activation, and by running statistics in prediction; not together with layer_norm. Takes true or false.
     dropout : float or None, default None
         Share of hidden units dropped in training; auto chooses on validation rows. Takes a number from 0 to 0.9. None
         lets the data decide.
@@ -1383,6 +1401,7 @@ class GANITE(Estimator):
         heads: Sequence[int] | None = None,
         activation: str = "elu",
         layer_norm: bool = False,
+        batch_norm: bool = False,
         dropout: float | None = None,
         l2: float | None = None,
         rate: float | None = None,
@@ -1428,6 +1447,7 @@ class GANITE(Estimator):
         self.heads = heads
         self.activation = activation
         self.layer_norm = layer_norm
+        self.batch_norm = batch_norm
         self.dropout = dropout
         self.l2 = l2
         self.rate = rate
@@ -1511,6 +1531,9 @@ class DRCFR(Estimator):
     layer_norm : bool, default False
         Whether each row's sums in hidden layers of encoders and heads are normalised before the activation. Takes true
         or false.
+    batch_norm : bool, default False
+        Whether each hidden unit's sums in encoders and heads are normalised over the rows of a mini-batch before the
+        activation, and by running statistics in prediction; not together with layer_norm. Takes true or false.
     dropout : float or None, default None
         Share of hidden units dropped in training; auto chooses on validation rows. Takes a number from 0 to 0.9. None
         lets the data decide.
@@ -1613,6 +1636,7 @@ class DRCFR(Estimator):
         heads: Sequence[int] | None = None,
         activation: str = "elu",
         layer_norm: bool = False,
+        batch_norm: bool = False,
         dropout: float | None = None,
         l2: float | None = None,
         rate: float | None = None,
@@ -1658,6 +1682,7 @@ class DRCFR(Estimator):
         self.heads = heads
         self.activation = activation
         self.layer_norm = layer_norm
+        self.batch_norm = batch_norm
         self.dropout = dropout
         self.l2 = l2
         self.rate = rate
@@ -1734,6 +1759,9 @@ class PSW(Estimator):
     layer_norm : bool, default False
         Whether each row's sums in hidden layers of encoders and heads are normalised before the activation. Takes true
         or false.
+    batch_norm : bool, default False
+        Whether each hidden unit's sums in encoders and heads are normalised over the rows of a mini-batch before the
+        activation, and by running statistics in prediction; not together with layer_norm. Takes true or false.
     dropout : float or None, default None
         Share of hidden units dropped in training; auto chooses on validation rows. Takes a number from 0 to 0.9. None
         lets the data decide.
@@ -1833,6 +1861,7 @@ class PSW(Estimator):
         heads: Sequence[int] | None = None,
         activation: str = "elu",
         layer_norm: bool = False,
+        batch_norm: bool = False,
         dropout: float | None = None,
         l2: float | None = None,
         rate: float | None = None,
@@ -1878,6 +1907,7 @@ class PSW(Estimator):
         self.heads = heads
         self.activation = activation
         self.layer_norm = layer_norm
+        self.batch_norm = batch_norm
         self.dropout = dropout
         self.l2 = l2
         self.rate = rate
@@ -1962,6 +1992,9 @@ class DPSW(Estimator):
     layer_norm : bool, default False
         Whether each row's sums in hidden layers of encoders and heads are normalised before the activation. Takes true
         or false.
+    batch_norm : bool, default False
+        Whether each hidden unit's sums in encoders and heads are normalised over the rows of a mini-batch before the
+        activation, and by running statistics in prediction; not together with layer_norm. Takes true or false.
     dropout : float or None, default None
         Share of hidden units dropped in training; auto chooses on validation rows. Takes a number from 0 to 0.9. None
         lets the data decide.
@@ -2063,6 +2096,7 @@ class DPSW(Estimator):
         heads: Sequence[int] | None = None,
         activation: str = "elu",
         layer_norm: bool = False,
+        batch_norm: bool = False,
         dropout: float | None = None,
         l2: float | None = None,
         rate: float | None = None,
@@ -2108,6 +2142,7 @@ class DPSW(Estimator):
         self.heads = heads
         self.activation = activation
         self.layer_norm = layer_norm
+        self.batch_norm = batch_norm
         self.dropout = dropout
         self.l2 = l2
         self.rate = rate
