@@ -255,8 +255,7 @@ fn multiply<T: Real>(
     let out = &out;
     parallelism.run(cut.count, |block| {
         let (start, end) = (cut.start(block), cut.start(block + 1));
-        let (row, col, rows, cols) =
-            if cut.by_rows { (start, 0, end - start, n) } else { (0, start, m, end - start) };
+        let (row, col, rows, cols) = if cut.by_rows { (start, 0, end - start, n) } else { (0, start, m, end - start) };
         // SAFETY: `row + rows <= m` and `col + cols <= n` (the cut covers the longer side once), and the
         // constructors of the views checked that every `(i, j)` with `i < rows`, `j < cols` of a whole matrix lies
         // inside its slice, whose length is at most `isize::MAX` elements, so no stride sum overflows. With k = 0

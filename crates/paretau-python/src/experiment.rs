@@ -38,7 +38,7 @@ pub(crate) fn run(
         .map_err(to_py)?
         .first_realisations(realisations.unwrap_or(usize::MAX));
     let plan = match tune {
-        Some(trials) => plan.with_trials(trials),
+        Some(trials) => plan.with_trials(trials).map_err(to_py)?,
         None => plan,
     };
     let shard: Shard = shard.map_or(Ok(Shard::WHOLE), str::parse).map_err(to_py)?;

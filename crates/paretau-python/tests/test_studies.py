@@ -116,3 +116,20 @@ def test_a_run_of_nothing_is_refused(tmp_path):
     with pytest.raises(paretau.UsageError, match="realisations"):
         paretau.run("first-look", tmp_path / "run", realisations=0)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_run_searches_parameters(tmp_path):
+    forest = PLAN.replace('estimator = "lr-2"', 'estimator = "causal-forest"\nlabel = "lr-2"\nparams = { n_estimators = 20 }')
+    (tmp_path / "forest.toml").write_text(forest)
+    paretau.run(tmp_path / "forest.toml", tmp_path / "out", tune=2, realisations=1)
+    records = [json.loads(line) for line in (tmp_path / "out" / "records.jsonl").read_text().splitlines()]
+    (found,) = [record["found"] for record in records if "found" in record]
+    assert found["trials"] == 2 and found["value"] <= found["default_value"]
+    assert "Not searched: lr-1." in (tmp_path / "out" / "tuning.md").read_text()
+    with pytest.raises(paretau.ParetauError, match="no method of the plan has a parameter to search"):
+        paretau.run("first-look", tmp_path / "none", tune=2)
+    with pytest.raises(paretau.UsageError, match="quick"):
+        paretau.run("first-look", tmp_path / "none", tune=2, quick=True)
+    with pytest.raises(paretau.UsageError, match="tune must be 1 or more"):
+        paretau.run("first-look", tmp_path / "none", tune=0)
+    assert not (tmp_path / "none").exists()

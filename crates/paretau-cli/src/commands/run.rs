@@ -18,7 +18,7 @@ pub(crate) fn run(args: &RunArgs, common: &Common) -> Result<()> {
     let plan = Plan::open(&args.plan)?.resolved(&data_folder, args.quick)?.with_params(&params)?;
     let plan = plan.first_realisations(args.realisations.map_or(usize::MAX, |n| n as usize));
     let plan = match args.tune {
-        Some(trials) => plan.with_trials(trials as usize),
+        Some(trials) => plan.with_trials(trials as usize)?,
         None => plan,
     };
     let board = Board::new(&plan, common.quiet);

@@ -261,7 +261,13 @@ impl<T: Real> Ganite<T> {
     fn show_both(&mut self, params: &[T], features: Input<'_, T>, parallelism: Parallelism) -> Result<(), KernelError> {
         self.complete(params, features, parallelism)?;
         let mask = Dropout::new(self.spec.dropout, self.key ^ 0x2545_f491_4f6c_dd1d);
-        self.inference.forward(params, features, (self.t.len(), Mode::Training(mask)), &mut self.inferred, parallelism)?;
+        self.inference.forward(
+            params,
+            features,
+            (self.t.len(), Mode::Training(mask)),
+            &mut self.inferred,
+            parallelism,
+        )?;
         self.judged.clear();
         self.show(|s, i| [s.completed[0][i], s.completed[1][i]]);
         self.show(|s, i| [0, 1].map(|arm| s.meaning(s.inferred.heads[arm].output()[i])));

@@ -330,11 +330,33 @@ impl Plan {
         }
     }
 
-    /// The plan with so many trials of a search for parameters, the plan's own search if it has one.
-    #[must_use]
-    pub fn with_trials(mut self, trials: usize) -> Self {
+    /// The plan with so many trials of a search for parameters, the plan's own search if it has one; refused when no method
+    /// has anything to search.
+    pub fn with_trials(mut self, trials: usize) -> Result<Self> {
         self.tune = Some(TuneSpec { trials, ..self.tune.unwrap_or_default() });
-        self
+        self.check_search()?;
+        Ok(self)
+    }
+
+    fn check_search(&self) -> Result<()> {
+        let Some(spec) = &self.tune else { return Ok(()) };
+        spec.check()?;
+        let mut known = vec![];
+        for method in &self.methods {
+            let entry = registry::find(&method.estimator)?;
+            spec.space_for(entry, &method.params).check(entry)?;
+            known.extend(entry.params().iter().map(|spec| spec.name));
+        }
+        if let Some(stranger) = spec.space.0.keys().find(|name| !known.contains(&name.as_str())) {
+            return Err(Error::unknown_name("parameter", stranger, known));
+        }
+        if self.methods.iter().all(|method| self.search_of(method).is_none()) {
+            return Err(Error::unfit(
+                "no method of the plan has a parameter to search that it does not fix; name some in the plan, e.g. \
+                 [tune] with space = { penalty = { low = 0.001, high = 1000.0, log = true } }",
+            ));
+        }
+        Ok(())
     }
 
     /// How a method's parameters are searched for: in the plan's space as far as the method has its parameters, else in the
@@ -422,18 +444,7 @@ impl Plan {
         for method in &self.methods {
             registry::find(&method.estimator)?.resolved(&method.params)?;
         }
-        if let Some(spec) = &self.tune {
-            spec.check()?;
-            let mut known = vec![];
-            for method in &self.methods {
-                let entry = registry::find(&method.estimator)?;
-                spec.space_for(entry, &method.params).check(entry)?;
-                known.extend(entry.params().iter().map(|spec| spec.name));
-            }
-            if let Some(stranger) = spec.space.0.keys().find(|name| !known.contains(&name.as_str())) {
-                return Err(Error::unknown_name("parameter", stranger, known));
-            }
-        }
+        self.check_search()?;
         for metric in &self.metrics {
             Metric::named(metric)?;
         }
@@ -476,6 +487,12 @@ mod tests {
         let message = plan().with_params(&Params::none().with("membrs", 2)).unwrap_err().to_string();
         assert!(message.contains("did you mean `members`"), "{message}");
         assert!(plan().with_params(&Params::none().with("members", 0)).is_err());
+        let searched = plan().with_trials(7).unwrap();
+        let labels = searched.methods.iter().filter(|m| searched.search_of(m).is_some()).count();
+        assert_eq!((labels, searched.tune_on), (9, TuneOn::First), "the nets, on the first realisation");
+        assert!(plan().with_trials(0).is_err());
+        let message = Plan::open("first-look").unwrap().with_trials(3).unwrap_err().to_string();
+        assert!(message.contains("no method of the plan has a parameter to search"), "{message}");
         assert!(plan().first_realisations(3).data.iter().all(|data| data.realisations.len() == 3));
     }
 
