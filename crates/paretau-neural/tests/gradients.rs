@@ -201,3 +201,38 @@ fn all_four_losses_of_ganite() {
         }
     }
 }
+
+/// Phases of one batch share what has not moved; it must not show.
+#[test]
+fn phases_of_ganite_say_the_same_one_after_another_as_each_on_its_own() {
+    use paretau_neural::model::Ganite;
+    use paretau_neural::model::ganite::{DISCRIMINATOR, GENERATOR, INFERENCE, SECOND_DISCRIMINATOR};
+    let sample = sample::<f64>(40, 4, false);
+    let batch = batch(&sample);
+    let shape = RepSpec { encoder: vec![5], representation: 4, dropout: 0.2, ..spec(1) };
+    let mut model = Ganite::new(shape, (1.3, 0.8), &sample, 40);
+    let mut params: Vec<f64> = model.layout().initial(paretau_core::Seed(4));
+    for phases in [[DISCRIMINATOR, DISCRIMINATOR, GENERATOR], [SECOND_DISCRIMINATOR, INFERENCE, SECOND_DISCRIMINATOR]] {
+        model.begin(&sample, &batch).unwrap();
+        let mut said = vec![];
+        let start = params.clone();
+        for phase in phases {
+            let mut grads = vec![0.0; params.len()];
+            let loss = model.loss(phase, &sample, (&params, &mut grads), Parallelism::None).unwrap();
+            let moves = model.moves(phase);
+            let steps = moves.iter().flat_map(|m| m.range.clone());
+            steps.for_each(|i| params[i] -= 0.1 * grads[i]);
+            said.push((loss, params.clone()));
+        }
+        let mut params = start;
+        for (phase, (loss, after)) in phases.into_iter().zip(said) {
+            let mut grads = vec![0.0; params.len()];
+            model.begin(&sample, &batch).unwrap();
+            assert_eq!(model.loss(phase, &sample, (&params, &mut grads), Parallelism::None).unwrap(), loss);
+            let moves = model.moves(phase);
+            let steps = moves.iter().flat_map(|m| m.range.clone());
+            steps.for_each(|i| params[i] -= 0.1 * grads[i]);
+            assert_eq!(params, after);
+        }
+    }
+}

@@ -58,6 +58,9 @@ pub struct Ganite<T> {
     y: Vec<T>,
     coefficients: Vec<T>,
     completed: [Vec<T>; 2],
+    /// Whether generator and inference net have run on the batch and not moved since.
+    generated_fresh: bool,
+    inferred_fresh: bool,
     key: u64,
     capacity: usize,
 }
@@ -96,6 +99,8 @@ impl<T: Real> Ganite<T> {
             y: Vec::with_capacity(capacity),
             coefficients: Vec::with_capacity(capacity),
             completed: [Vec::with_capacity(capacity), Vec::with_capacity(capacity)],
+            generated_fresh: false,
+            inferred_fresh: false,
             key: 0,
             capacity,
             layout,
@@ -123,6 +128,9 @@ impl<T: Real> Ganite<T> {
 
     /// Runs the generator and completes the rows: the received arm keeps its observed outcome.
     fn complete(&mut self, params: &[T], features: Input<'_, T>, parallelism: Parallelism) -> Result<(), KernelError> {
+        if self.generated_fresh {
+            return Ok(());
+        }
         let n = self.t.len();
         let input = Input::Beside(&features, MatRef::row_major(&self.received, n, 2)?);
         let mask = Dropout::new(self.spec.dropout, self.key);
@@ -135,6 +143,7 @@ impl<T: Real> Ganite<T> {
                 self.completed[arm].push(if own { self.y[i] } else { said });
             }
         }
+        self.generated_fresh = true;
         Ok(())
     }
 
@@ -260,14 +269,12 @@ impl<T: Real> Ganite<T> {
     /// Completed rows first, inferred rows after them, for the second discriminator.
     fn show_both(&mut self, params: &[T], features: Input<'_, T>, parallelism: Parallelism) -> Result<(), KernelError> {
         self.complete(params, features, parallelism)?;
-        let mask = Dropout::new(self.spec.dropout, self.key ^ 0x2545_f491_4f6c_dd1d);
-        self.inference.forward(
-            params,
-            features,
-            (self.t.len(), Mode::Training(mask)),
-            &mut self.inferred,
-            parallelism,
-        )?;
+        if !self.inferred_fresh {
+            let mask = Dropout::new(self.spec.dropout, self.key ^ 0x2545_f491_4f6c_dd1d);
+            let mode = (self.t.len(), Mode::Training(mask));
+            self.inference.forward(params, features, mode, &mut self.inferred, parallelism)?;
+            self.inferred_fresh = true;
+        }
         self.judged.clear();
         self.show(|s, i| [s.completed[0][i], s.completed[1][i]]);
         self.show(|s, i| [0, 1].map(|arm| s.meaning(s.inferred.heads[arm].output()[i])));
@@ -339,6 +346,7 @@ impl<T: Real> Ganite<T> {
         params: &[T],
         parallelism: Parallelism,
     ) -> Result<f64, KernelError> {
+        self.inferred_fresh = false;
         let Self { loss, inference, rows: buffer, inferred, capacity, .. } = self;
         mean_loss(sample, rows, (*loss, *capacity, buffer), |input, part, said| {
             inference.forward(params, input, (part.len(), Mode::Evaluation), inferred, parallelism)?;
@@ -366,6 +374,7 @@ impl<T: Real> Model<T> for Ganite<T> {
 
     fn begin(&mut self, sample: &Sample<T>, batch: &Batch) -> Result<()> {
         sample.table.gather(&batch.rows, &mut self.rows);
+        (self.generated_fresh, self.inferred_fresh) = (false, false);
         self.key = batch.key;
         sample.deal(batch, &mut self.t, &mut self.y, &mut self.coefficients);
         self.received.clear();
@@ -390,6 +399,9 @@ impl<T: Real> Model<T> for Ganite<T> {
             _ => self.inference_loss(at, features, parallelism),
         });
         self.rows = rows;
+        // The net that the phase moves has to run again before it is used.
+        self.generated_fresh &= phase != GENERATOR;
+        self.inferred_fresh &= phase != INFERENCE;
         loss.map_err(failed)
     }
 
