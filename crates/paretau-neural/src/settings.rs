@@ -185,7 +185,14 @@ impl NetConfig {
         let l2 = self.l2.unwrap_or(if self.is_paper() { 0.01 } else { natural });
         let mut all = match self.dropout.or(paper) {
             Some(dropout) => vec![Choice { dropout, l2, gamma }],
-            None => [0.0, 0.1].map(|dropout| Choice { dropout, l2, gamma }).to_vec(),
+            None => {
+                let mut all = vec![0.0, 0.1];
+                // With more columns than rows a net can learn its rows by heart: dropping half of the units may be what helps.
+                if size.d >= size.n {
+                    all.push(0.5);
+                }
+                all.into_iter().map(|dropout| Choice { dropout, l2, gamma }).collect()
+            }
         };
         if self.dropout.is_none() && self.l2.is_none() && !self.is_paper() {
             all.push(Choice { dropout: 0.2, l2: 10.0 * natural, gamma });
@@ -211,5 +218,23 @@ impl NetConfig {
         plan.stages[0].phases = vec![0];
         plan.stages[0].block = None;
         plan
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strong_dropout_is_tried_where_columns_outnumber_rows() {
+        let tried = |config: &NetConfig, d: usize| -> Vec<f64> {
+            let size = Size { n: 1000, d, outcome: OutcomeKind::Continuous };
+            config.candidates(size).iter().map(|choice| choice.dropout).collect()
+        };
+        let ours = NetConfig::default();
+        assert_eq!((tried(&ours, 999), tried(&ours, 1000)), (vec![0.0, 0.1, 0.2], vec![0.0, 0.1, 0.5, 0.2]));
+        let fixed = NetConfig { dropout: Some(0.3), ..NetConfig::default() };
+        let paper = NetConfig { settings: SettingsName::PaperNews, ..NetConfig::default() };
+        assert_eq!((tried(&fixed, 5000), tried(&paper, 5000)), (vec![0.3], vec![0.145]));
     }
 }
