@@ -61,6 +61,7 @@ def run(
     quick: bool,
     params: str,
     realisations: int | None,
+    tune: int | None,
     data_folder: str,
     n_jobs: int | None,
     listener: Callable[[str], None] | None,
