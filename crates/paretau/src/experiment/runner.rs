@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use paretau_core::{Error, Event, Observer, Params, Result, Seed};
+use paretau_core::{Error, Event, Observer, Params, Result, Seed, Split};
 use paretau_data::{Dataset, ReadOptions, RoleSpec, Table, assign};
 use paretau_eval::{Evidence, METRICS, Observed, encoders_of};
 use rayon::prelude::*;
@@ -113,7 +113,7 @@ fn work(cell: &Cell, searches: &Searches, options: &RunOptions<'_>) -> Result<Re
 
 fn scores(cell: &Cell, params: &Params, options: &RunOptions<'_>) -> Result<BTreeMap<String, f64>> {
     let (table, roles) = rows(&cell.data, cell.realisation, options.data_folder)?;
-    let (train, test) = searching::parted(&table, &roles, cell, cell.realisation)?;
+    let (train, test) = parted(&table, &roles, cell, cell.realisation)?;
     drop(table);
     let quiet = Quiet(options.observer);
     let fit_options = FitOptions {
@@ -167,4 +167,13 @@ pub(super) fn rows(data: &DataSpec, realisation: u64, folder: &Path) -> Result<(
         }
         (None, None) => Err(Error::unfit(format!("data `{}` needs a simulator or a file", data.name))),
     }
+}
+
+/// Training and test rows. The split depends on the data set alone, so that every method sees the same rows and a search
+/// never sees the test rows of the realisation it searches on.
+pub(super) fn parted(table: &Table, roles: &RoleSpec, cell: &Cell, realisation: u64) -> Result<(Table, Table)> {
+    let whole = assign(table.clone(), roles)?;
+    let split = Split::random(&whole.t, 0.0, cell.split.test, Seed(realisation).named("test rows"))?;
+    let pick = |rows: &[usize]| table.select(&rows.iter().map(|&i| whole.rows[i]).collect::<Vec<_>>());
+    Ok((pick(&split.train), pick(&split.test)))
 }

@@ -3,14 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use paretau_core::{Error, Event, Params, Result, Seed, Split};
-use paretau_data::{RoleSpec, Table, assign};
+use paretau_core::{Error, Event, Params, Result, Seed};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::cell::{Cell, Shard, digest};
-use super::runner::{RunOptions, rows};
+use super::runner::{RunOptions, parted, rows};
 use crate::quiet::Quiet;
 use crate::tune::{TuneOptions, TuneSpec, tune};
 
@@ -109,13 +108,4 @@ fn search(cell: &Cell, records: &std::path::Path, options: &RunOptions<'_>) -> R
         default_value: report.default_value,
         trials: report.trials.len(),
     })
-}
-
-/// Training and test rows. The split depends on the data set alone, so that every method sees the same rows and a search
-/// never sees the test rows of the realisation it searches on.
-pub(super) fn parted(table: &Table, roles: &RoleSpec, cell: &Cell, realisation: u64) -> Result<(Table, Table)> {
-    let whole = assign(table.clone(), roles)?;
-    let split = Split::random(&whole.t, 0.0, cell.split.test, Seed(realisation).named("test rows"))?;
-    let pick = |rows: &[usize]| table.select(&rows.iter().map(|&i| whole.rows[i]).collect::<Vec<_>>());
-    Ok((pick(&split.train), pick(&split.test)))
 }
