@@ -11,6 +11,9 @@ use crate::model::repnet::{OUTCOME, PROPENSITY};
 use crate::model::{Objective, RepSpec};
 use crate::train::{Keep, PhaseRates, Plan, Stage};
 
+/// How many times the ordinary weight decay a fit tries besides.
+const STRONG: f64 = 10.0;
+
 /// What validation rows decide.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Choice {
@@ -183,21 +186,24 @@ impl NetConfig {
             SettingsName::PaperNews | SettingsName::PaperAcic => Some(0.145),
         };
         let l2 = self.l2.unwrap_or(if self.is_paper() { 0.01 } else { natural });
-        let mut all = match self.dropout.or(paper) {
-            Some(dropout) => vec![Choice { dropout, l2, gamma }],
+        let open_l2 = self.l2.is_none() && !self.is_paper();
+        let choice = |dropout, l2| Choice { dropout, l2, gamma };
+        match self.dropout.or(paper) {
+            // Ten times the decay helps small nets on clean data as much as dropout does, so it is tried without dropout too.
+            Some(dropout) if open_l2 => vec![choice(dropout, l2), choice(dropout, STRONG * natural)],
+            Some(dropout) => vec![choice(dropout, l2)],
             None => {
-                let mut all = vec![0.0, 0.1];
+                let mut all = vec![choice(0.0, l2), choice(0.1, l2)];
                 // With more columns than rows a net can learn its rows by heart: dropping half of the units may be what helps.
                 if size.d >= size.n {
-                    all.push(0.5);
+                    all.push(choice(0.5, l2));
                 }
-                all.into_iter().map(|dropout| Choice { dropout, l2, gamma }).collect()
+                if open_l2 {
+                    all.push(choice(0.2, STRONG * natural));
+                }
+                all
             }
-        };
-        if self.dropout.is_none() && self.l2.is_none() && !self.is_paper() {
-            all.push(Choice { dropout: 0.2, l2: 10.0 * natural, gamma });
         }
-        all
     }
 
     /// Whether the data decide how much the weights count: never with a paper's settings, which keep its exact weights.
@@ -235,6 +241,18 @@ mod tests {
         assert_eq!((tried(&ours, 999), tried(&ours, 1000)), (vec![0.0, 0.1, 0.2], vec![0.0, 0.1, 0.5, 0.2]));
         let fixed = NetConfig { dropout: Some(0.3), ..NetConfig::default() };
         let paper = NetConfig { settings: SettingsName::PaperNews, ..NetConfig::default() };
-        assert_eq!((tried(&fixed, 5000), tried(&paper, 5000)), (vec![0.3], vec![0.145]));
+        assert_eq!((tried(&fixed, 5000), tried(&paper, 5000)), (vec![0.3, 0.3], vec![0.145]));
+    }
+
+    #[test]
+    fn decay_is_chosen_when_dropout_is_fixed_and_only_when_it_is_open() {
+        let tried = |config: NetConfig| -> Vec<(f64, f64)> {
+            let size = Size { n: 1000, d: 10, outcome: OutcomeKind::Continuous };
+            config.candidates(size).iter().map(|choice| (choice.dropout, choice.l2)).collect()
+        };
+        let fixed = NetConfig { dropout: Some(0.0), ..NetConfig::default() };
+        assert_eq!(tried(fixed.clone()), [(0.0, 0.004), (0.0, 0.04)]);
+        assert_eq!(tried(NetConfig { l2: Some(0.5), ..fixed.clone() }), [(0.0, 0.5)]);
+        assert_eq!(tried(NetConfig { settings: SettingsName::PaperSynthetic, ..fixed }), [(0.0, 0.01)]);
     }
 }

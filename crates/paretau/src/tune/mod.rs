@@ -145,15 +145,7 @@ pub fn tune(table: &Table, roles: &RoleSpec, options: &TuneOptions<'_>) -> Resul
 
 fn report(trials: Vec<Trial>) -> Result<TuneReport> {
     // The first of equals wins, so that a tie goes to the defaults.
-    let mut best: Option<(&Trial, f64)> = None;
-    for trial in &trials {
-        if let Some(value) = trial.value
-            && best.is_none_or(|(_, least)| value < least)
-        {
-            best = Some((trial, value));
-        }
-    }
-    let Some((winner, value)) = best else {
+    let Some((winner, value)) = search::best(&trials).and_then(|trial| Some((trial, trial.value?))) else {
         let why = trials.iter().find_map(|trial| trial.error.clone()).unwrap_or_default();
         return Err(Error::unfit(format!("no trial succeeded; the first one failed with: {why}")));
     };
