@@ -315,7 +315,7 @@ fn news_runs_on_a_bag_of_words_from_a_file() {
     }
     std::fs::write(&path, text).unwrap();
     let corpus = Some(path.to_str().unwrap().to_owned());
-    let config = NewsConfig { topics: 5, sweeps: 60, corpus, ..NewsConfig::default() };
+    let config = NewsConfig { topics: 5, corpus, ..NewsConfig::default() };
     let (a, b) = (news(&config, Seed(1)).unwrap(), news(&config, Seed(2)).unwrap());
     let Features::Sparse(again) = &a.x else { unreachable!("a corpus stays sparse") };
     assert_eq!(again, words);

@@ -5,6 +5,7 @@
 
 mod acic;
 mod causalml;
+mod digamma;
 mod draws;
 mod grf;
 mod lda;

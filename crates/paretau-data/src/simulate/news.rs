@@ -5,9 +5,8 @@
 //! device (t = 1) or a desktop. With z1 the topics of one random document and z0 the mean of all z:
 //! `mu_t = C (z·z0 + t z·z1)`, `e = exp(k z·z1)/(exp(k z·z0) + exp(k z·z1))`, `y = mu_t + noise`.
 //! The truth uses the z that made the documents, not an estimate of it; for a corpus of the user's own, z are the
-//! topics that latent Dirichlet allocation finds in it, with the topics' frequencies learnt: the average effect is
-//! C z0·z1, which for a random document is C |z0|² on average, and thus C over the number of topics when all are
-//! equally common.
+//! topics that latent Dirichlet allocation finds in it. The average effect is C z0·z1, which for a random document is
+//! C |z0|² on average, and thus C over the number of topics when all are equally common.
 
 use paretau_core::{Column, Csr, Features, ParamKind, ParamSpec, Result, Rng, Seed};
 use serde::{Deserialize, Serialize};
@@ -41,7 +40,7 @@ pub struct NewsConfig {
     pub coefficient_seed: Option<u64>,
     /// File of word counts to use in place of generated documents.
     pub corpus: Option<String>,
-    /// Sweeps of topic finding over a corpus.
+    /// Passes of topic finding over a corpus.
     pub sweeps: usize,
 }
 
@@ -57,7 +56,7 @@ impl Default for NewsConfig {
             selection: 10.0,
             coefficient_seed: None,
             corpus: None,
-            sweeps: 400,
+            sweeps: 10,
         }
     }
 }
@@ -87,8 +86,8 @@ const PARAMS: &[ParamSpec] = &[
     },
     ParamSpec {
         name: "sweeps",
-        kind: ParamKind::Int { min: 2, max: 100_000 },
-        help: "Sweeps of topic finding over a corpus.",
+        kind: ParamKind::Int { min: 1, max: 100_000 },
+        help: "Passes of topic finding over a corpus.",
     },
 ];
 
@@ -221,9 +220,8 @@ mod tests {
     use super::*;
 
     /// The process on the words of 5000 newspaper articles, with topics of our own finding. The original archive's
-    /// average effects are from 1.2 to 4.1, and so are most of ours, which were about 1 when all topics had one prior
-    /// weight. The effects' standard deviation is about half the original's 3.3 and is held where it is: the shares of
-    /// the commonest topics differ less between articles than they do in topics found under a small fixed prior.
+    /// average effects are from 1.2 to 4.1 and their effects' standard deviation is 3.3 on average; on these articles, with
+    /// topics found by others, it is 2.8.
     #[test]
     fn average_effects_on_real_articles_are_in_the_original_range() {
         let folder = std::env::var_os("PARETAU_DATA").map_or_else(
@@ -258,7 +256,7 @@ mod tests {
         let at = |share: f64| averages[(share * 4_999.0) as usize];
         let (low, middle, high) = (at(0.02), at(0.5), at(0.98));
         eprintln!("average effects {low:.2} {middle:.2} {high:.2}, {inside:.3} inside; sd of the effect {spread:.2}");
-        assert!(inside > 0.85 && low > 0.7 && high < 4.1, "{inside} inside, from {low} to {high}");
-        assert!((1.4..2.0).contains(&spread), "{spread}");
+        assert!(inside > 0.95 && low > 1.2 && high < 4.1, "{inside} inside, from {low} to {high}");
+        assert!((2.0..3.5).contains(&spread), "{spread}");
     }
 }
