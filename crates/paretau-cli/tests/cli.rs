@@ -85,7 +85,10 @@ fn several_arms_are_fitted_at_once() {
     };
     let words = ok(at, &fit("causal-forest"));
     assert!(
-        words.contains("arm `device` against `placebo`") && words.contains("arm `drug` against `placebo` (200 rows)")
+        words.contains("600 rows in 3 arms")
+            && words.contains("arm `device` against `placebo` (400 rows of both)")
+            && words.contains("arm `drug` against `placebo` (200 rows)"),
+        "{words}"
     );
     let facts = json(&ok(at, &[&fit("causal-forest")[..], &["--json", "--quiet"]].concat()));
     let (first, second) = (&facts["averages"]["ate"]["value"], &facts["other_arms"][0]["ate"]["value"]);
@@ -97,6 +100,8 @@ fn several_arms_are_fitted_at_once() {
     assert_eq!(effects.lines().count(), 601);
     // What is known of a model of two arms is known of this one, about its first arm.
     ok(at, &["report", "m.paretau", "--out", "page.html"]);
+    let page = std::fs::read_to_string(at.join("page.html")).unwrap();
+    assert!(page.contains("<li><code>drug</code> (200 people): "), "the page is silent about the third arm");
     ok(at, &["diagnose", "m.paretau"]);
     ok(at, &["evaluate", "m.paretau", "study.csv"]);
 

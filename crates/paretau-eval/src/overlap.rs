@@ -115,9 +115,18 @@ impl OverlapReport {
     }
 }
 
-/// The report and the weights it is about, from propensities strictly between 0 and 1.
-pub fn overlap_report(e: &[f64], t: &[u8], options: &OverlapOptions) -> Result<(OverlapReport, WeightSets)> {
+/// The report and the weights it is about, from propensities strictly between 0 and 1. Where rows have weights of their own,
+/// averages stand on the products of both, and so do k-hat and the effective sizes; the weights given back are the inverse
+/// propensities' alone.
+pub fn overlap_report(
+    e: &[f64],
+    (t, row_weight): (&[u8], Option<&[f64]>),
+    options: &OverlapOptions,
+) -> Result<(OverlapReport, WeightSets)> {
     crate::rows::same_length("propensity", t.len(), e.len())?;
+    if let Some(row_weight) = row_weight {
+        crate::rows::same_length("row weights", t.len(), row_weight.len())?;
+    }
     if let Some(i) = e.iter().position(|e| !(*e > 0.0 && *e < 1.0)) {
         return Err(Error::unfit(format!("propensity: row {} holds {}, not strictly between 0 and 1", i + 1, e[i])));
     }
@@ -133,35 +142,50 @@ pub fn overlap_report(e: &[f64], t: &[u8], options: &OverlapOptions) -> Result<(
     let (raw, _) = weigh(Weighting::Raw)?;
     let (truncated, _) = weigh(Weighting::Truncated { lo: options.truncate, hi: 1.0 - options.truncate })?;
     let (smooth, fitted) = weigh(Weighting::HardPareto)?;
-    let mut arms = Vec::with_capacity(2);
+    let (mut arms, mut khat_alone) = (Vec::with_capacity(2), Vec::with_capacity(2));
     for arm in [0_u8, 1] {
         let pick = |w: &[f64]| -> Vec<f64> { w.iter().zip(t).filter(|(_, a)| **a == arm).map(|(w, _)| *w).collect() };
         let (own_raw, own_smooth) = (pick(&raw), pick(&smooth));
-        let logs: Vec<f64> = own_raw.iter().map(|w| w.ln()).collect();
-        let mut scratch = vec![0.0; logs.len()];
-        let khat =
-            Psis::default().smooth_unnormalised(&logs, 1.0, TailRule::Loo, &mut scratch).map_err(|e| kernel(&e))?;
+        let own_rows = row_weight.map(pick);
+        let counted = |w: Vec<f64>| match &own_rows {
+            Some(rows) => w.iter().zip(rows).map(|(w, row)| w * row).collect(),
+            None => w,
+        };
+        let khat = khat(&counted(own_raw.clone()))?;
+        let alone = if own_rows.is_some() { self::khat(&own_raw)? } else { khat };
         let largest = |w: &[f64]| w.iter().copied().fold(0.0, f64::max);
         arms.push(ArmOverlap {
             n: own_raw.len(),
-            khat: Some(khat).filter(|k| k.is_finite()),
+            khat,
             khat_threshold: khat_threshold(own_raw.len()).max(0.0),
-            ess_raw: ess(&own_raw).map_err(|e| kernel(&e))?,
-            ess_truncated: ess(&pick(&truncated)).map_err(|e| kernel(&e))?,
-            ess_smoothed: ess(&own_smooth).map_err(|e| kernel(&e))?,
+            ess_raw: ess(&counted(own_raw.clone())).map_err(|e| kernel(&e))?,
+            ess_truncated: ess(&counted(pick(&truncated))).map_err(|e| kernel(&e))?,
+            ess_smoothed: ess(&counted(own_smooth.clone())).map_err(|e| kernel(&e))?,
             max_raw: largest(&own_raw),
             max_smoothed: largest(&own_smooth),
             smoothed: fitted[usize::from(arm)],
             at_risk: pick(e).iter().filter(|e| risky(**e, options.risk)).count(),
         });
+        khat_alone.push(alone);
     }
     let arms = [arms[0], arms[1]];
     let mut rows_at_risk: Vec<usize> = (0..e.len()).filter(|&i| risky(e[i], options.risk)).collect();
     rows_at_risk.sort_by(|&a, &b| e[a].min(1.0 - e[a]).total_cmp(&e[b].min(1.0 - e[b])).then(a.cmp(&b)));
     let range = e.iter().fold((1.0_f64, 0.0_f64), |(lo, hi), e| (lo.min(*e), hi.max(*e)));
-    let warnings = worries(&arms, rows_at_risk.len(), e.len(), options);
+    let warnings = worries(&arms, &khat_alone, (rows_at_risk.len(), e.len()), options);
     let report = OverlapReport { histogram: histogram(e, t), arms, range, rows_at_risk, warnings };
     Ok((report, WeightSets { raw, truncated, smoothed: smooth }))
+}
+
+/// Shape of the tail of the positive weights; `None` when it is too short or flat.
+fn khat(w: &[f64]) -> Result<Option<f64>> {
+    let logs: Vec<f64> = w.iter().filter(|w| **w > 0.0).map(|w| w.ln()).collect();
+    if logs.is_empty() {
+        return Ok(None);
+    }
+    let mut scratch = vec![0.0; logs.len()];
+    let khat = Psis::default().smooth_unnormalised(&logs, 1.0, TailRule::Loo, &mut scratch).map_err(|e| kernel(&e))?;
+    Ok(Some(khat).filter(|k| k.is_finite()))
 }
 
 fn kernel(error: &KernelError) -> Error {
@@ -188,18 +212,29 @@ fn histogram(e: &[f64], t: &[u8]) -> Vec<PropensityBin> {
     bins
 }
 
-/// What the numbers mean and what to do, worst first.
-fn worries(arms: &[ArmOverlap; 2], at_risk: usize, n: usize, options: &OverlapOptions) -> Vec<Warning> {
+/// What the numbers mean and what to do, worst first. `khat_alone` are those of the inverse propensities without the rows' own
+/// weights.
+fn worries(
+    arms: &[ArmOverlap; 2],
+    khat_alone: &[Option<f64>],
+    (at_risk, n): (usize, usize),
+    options: &OverlapOptions,
+) -> Vec<Warning> {
     let mut out = Vec::new();
     let mut warn = |code: &str, message: String| out.push(Warning { code: code.to_owned(), message });
-    for (arm, name) in arms.iter().zip(["untreated", "treated"]) {
+    for ((arm, name), alone) in arms.iter().zip(["untreated", "treated"]).zip(khat_alone) {
         if arm.unreliable() {
+            // Smoothing mends tails of propensities, not weights that the user wants rows to have.
+            let remedy = if alone.is_some_and(|k| k > arm.khat_threshold) {
+                "Prefer Pareto-smoothed weights or the overlap-weighted effect, or leave out the rows at risk."
+            } else {
+                "It comes from the weight column, which smoothing leaves as it is: check its largest values."
+            };
             warn(
                 "heavy-tail",
                 format!(
                     "The weights of the {name} rows have a heavy tail (k-hat {:.2}, above {:.2}): a few rows decide \
-                     what weighting gives. Prefer Pareto-smoothed weights or the overlap-weighted effect, or leave out \
-                     the rows at risk.",
+                     what weighting gives. {remedy}",
                     arm.khat.unwrap_or_default(),
                     arm.khat_threshold
                 ),
@@ -267,7 +302,7 @@ mod tests {
     #[test]
     fn good_overlap_is_quiet() {
         let (e, t) = draw(0.5, 1000);
-        let (report, weights) = overlap_report(&e, &t, &OverlapOptions::default()).unwrap();
+        let (report, weights) = overlap_report(&e, (&t, None), &OverlapOptions::default()).unwrap();
         assert!(report.warnings.is_empty(), "{:?}", report.warnings);
         assert_eq!(report.histogram.iter().map(|b| b.control + b.treated).sum::<usize>(), 1000);
         for i in 0..1000 {
@@ -276,14 +311,14 @@ mod tests {
         }
         assert!(report.arms.iter().all(|a| a.ess_raw > 0.8 * a.n as f64 && a.khat.unwrap() < a.khat_threshold));
         // A trial has nothing to fit and nothing to fear.
-        let (flat, _) = overlap_report(&[0.5; 1000], &t, &OverlapOptions::default()).unwrap();
+        let (flat, _) = overlap_report(&[0.5; 1000], (&t, None), &OverlapOptions::default()).unwrap();
         assert!(flat.warnings.is_empty() && flat.arms[0].khat.is_none() && !flat.arms[0].smoothed);
     }
 
     #[test]
     fn poor_overlap_is_told_in_words() {
         let (e, t) = draw(4.0, 2000);
-        let (report, weights) = overlap_report(&e, &t, &OverlapOptions::default()).unwrap();
+        let (report, weights) = overlap_report(&e, (&t, None), &OverlapOptions::default()).unwrap();
         let codes: Vec<&str> = report.warnings.iter().map(|w| w.code.as_str()).collect();
         assert!(codes.contains(&"rows-at-risk") || codes.contains(&"arms-hardly-overlap"), "{codes:?}");
         assert!(report.arms.iter().any(ArmOverlap::unreliable) == codes.contains(&"heavy-tail"));
@@ -293,6 +328,30 @@ mod tests {
         let worst = report.rows_at_risk[0];
         assert!(e[worst] == report.range.0 || e[worst] == report.range.1);
         assert!(weights.truncated.iter().all(|w| *w <= 10.0 + 1e-9));
-        assert!(overlap_report(&[0.0, 0.5], &[0, 1], &OverlapOptions::default()).is_err());
+        assert!(overlap_report(&[0.0, 0.5], (&[0, 1], None), &OverlapOptions::default()).is_err());
+    }
+
+    #[test]
+    fn weights_of_rows_count_in_tails_and_effective_sizes() {
+        let (e, t) = draw(0.5, 1000);
+        let report =
+            |row_weight: &[f64]| overlap_report(&e, (&t, Some(row_weight)), &OverlapOptions::default()).unwrap().0;
+        let plain = overlap_report(&e, (&t, None), &OverlapOptions::default()).unwrap().0;
+        // Their scale means nothing.
+        let doubled = report(&[2.0; 1000]);
+        for (a, b) in plain.arms.iter().zip(&doubled.arms) {
+            assert!((a.ess_raw - b.ess_raw).abs() < 1e-6 && (a.khat.unwrap() - b.khat.unwrap()).abs() < 1e-9);
+        }
+        // Rows that count nothing are not there; the propensities' weights are undone by weights that are their inverse.
+        let none: Vec<f64> = (0..1000).map(|i| if i % 2 == 0 { 1.0 } else { 0.0 }).collect();
+        assert!(report(&none).arms.iter().all(|a| a.ess_raw <= 0.55 * a.n as f64));
+        let undone: Vec<f64> = e.iter().zip(&t).map(|(e, t)| if *t == 1 { *e } else { 1.0 - e }).collect();
+        assert!(report(&undone).arms.iter().all(|a| (a.ess_raw - a.n as f64).abs() < 1e-6));
+        // A few rows that count for all others are told, and that smoothing is no help.
+        let heavy: Vec<f64> = (1..=1000).map(|i| (1000.0 / f64::from(i)).powi(2)).collect();
+        let told = report(&heavy);
+        assert!(told.arms.iter().all(|a| a.unreliable() && a.ess_raw < 10.0), "{:?}", told.arms);
+        assert!(told.warnings.iter().any(|w| w.message.contains("weight column")), "{:?}", told.warnings);
+        assert!(overlap_report(&e, (&t, Some(&[1.0])), &OverlapOptions::default()).is_err());
     }
 }

@@ -12,6 +12,9 @@ pub struct Records {
     pub question: Question,
     /// Average effects, the one of everybody first.
     pub averages: Vec<Average>,
+    /// The arms besides the two that the page is about.
+    #[serde(default)]
+    pub other_arms: Vec<OtherArm>,
     /// What to be careful about, most important first.
     pub warnings: Vec<String>,
     /// What was done to the data.
@@ -78,6 +81,17 @@ pub struct Average {
     /// What that means, in a sentence.
     pub meaning: String,
     /// How much.
+    pub effect: Interval,
+}
+
+/// An arm besides the two that the page is about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OtherArm {
+    /// Its value in the treatment column.
+    pub name: String,
+    /// Its rows.
+    pub n_rows: usize,
+    /// Its average effect against the control.
     pub effect: Interval,
 }
 

@@ -35,7 +35,7 @@ pub fn diagnose(table: Table, roles: &RoleSpec, seed: Seed, observer: &dyn Obser
     let design = assigned.design(x, encoder.columns().to_vec())?;
     let ctx = FitContext { seed, observer, valid_share: 0.2, checkpoint: None };
     let (_, e) = Overlap::fit(&design, None, &ctx)?;
-    let (mut overlap, weights) = overlap_report(&e, design.t(), &OverlapOptions::default())?;
+    let (mut overlap, weights) = overlap_report(&e, (design.t(), design.weight()), &OverlapOptions::default())?;
     overlap.rows_at_risk.iter_mut().for_each(|row| *row = assigned.rows[*row]);
     let balance = feature_balance(&assigned, &design, &weights.smoothed)?;
     let mut notes = assigned.notes.clone();

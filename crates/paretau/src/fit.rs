@@ -77,7 +77,7 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
     let (overlap, e) = Overlap::fit(&design, effects.e.as_deref(), &ctx)?;
     let averages = Averages::estimate(&design, effects, &e)?;
     let mut diagnostics = fitted.diagnostics().clone();
-    let (mut overlap_report, weights) = overlap_report(&e, design.t(), &OverlapOptions::default())?;
+    let (mut overlap_report, weights) = overlap_report(&e, (design.t(), design.weight()), &OverlapOptions::default())?;
     let findings = findings::find(&assigned, &design, effects, held_out, &e, &weights)?;
     let named = assigned.features.columns().iter().map(|column| column.name.as_str());
     // It explains most of what else may look odd, so that it comes first.

@@ -5,7 +5,7 @@ use paretau_eval::{ArmOverlap, IMBALANCE, OverlapReport};
 use paretau_report::{Average, Balance, Bin, Curve, Interval, Making, Overlap, Param, Question, Records};
 use serde_json::Value;
 
-use crate::about::{About, Estimate};
+use crate::about::{About, Estimate, OtherArm};
 use crate::findings;
 use crate::model::Model;
 
@@ -32,6 +32,7 @@ pub fn records(model: &Model) -> Records {
             reference: info.reference.to_owned(),
         },
         averages: averages(about),
+        other_arms: about.other_arms.iter().map(other_arm).collect(),
         warnings: warnings(model),
         notes: about.notes.clone(),
         findings: model.findings().cloned(),
@@ -50,11 +51,19 @@ pub fn records(model: &Model) -> Records {
     }
 }
 
+fn interval(e: Estimate) -> Interval {
+    Interval { value: e.value, lo: e.lo, hi: e.hi }
+}
+
+fn other_arm(arm: &OtherArm) -> paretau_report::OtherArm {
+    paretau_report::OtherArm { name: arm.name.clone(), n_rows: arm.n_rows, effect: interval(arm.ate) }
+}
+
 fn averages(about: &About) -> Vec<Average> {
     let average = |of: &str, meaning: &str, e: Estimate| Average {
         of: of.to_owned(),
         meaning: meaning.to_owned(),
-        effect: Interval { value: e.value, lo: e.lo, hi: e.hi },
+        effect: interval(e),
     };
     vec![
         average("everybody", "the average effect (ATE)", about.averages.ate),

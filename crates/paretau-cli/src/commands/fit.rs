@@ -76,7 +76,12 @@ pub(crate) fn in_words(model: &Model) -> String {
     });
     lines.push(format!("among the treated {treated}; among those who could have gone either way {either}"));
     if !about.other_arms.is_empty() {
-        lines.insert(1, format!("arm `{}` against `{}`:", about.arms[1], about.arms[0]));
+        let (others, arms) = (about.other_arms.iter().map(|arm| arm.n_rows), 2 + about.other_arms.len());
+        let rows = about.n_rows + others.sum::<usize>();
+        lines[0] =
+            format!("{}: {rows} rows in {arms} arms, {} features after encoding", about.estimator, about.n_features);
+        lines
+            .insert(1, format!("arm `{}` against `{}` ({} rows of both):", about.arms[1], about.arms[0], about.n_rows));
     }
     lines.extend(about.overlap.in_words());
     lines.extend(about.other_arms.iter().map(|arm| {

@@ -209,6 +209,12 @@ fn give(table: Table, spec: &RoleSpec, several: bool) -> Result<Assigned> {
         }
     };
     let weight = spec.weight.as_deref().map(|name| whole(name, "weight")).transpose()?;
+    if let (Some(name), Some(values)) = (&spec.weight, &weight)
+        && let Some(k) = values.iter().position(|&w| w < 0.0)
+    {
+        let message = format!("the weight is {}; give every row a number of 0 or more", values[k]);
+        return Err(table.error(Some(name), Some(rows[k]), message));
+    }
     let propensity = spec.propensity.as_deref().map(|name| whole(name, "propensity")).transpose()?;
     let oracle = match &spec.truth {
         Some((mu0, mu1)) => Some(Oracle::new(whole(mu0, "truth")?, whole(mu1, "truth")?)?),

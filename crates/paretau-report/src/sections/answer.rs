@@ -24,6 +24,7 @@ pub(crate) fn answer(records: &Records) -> Result<Section> {
     if let Some(average) = records.averages.first() {
         let _ = write!(html, "<p class=\"lead\">{}</p>", sentence(&records.question, average.effect, unit));
     }
+    html += &other_arms(records, unit);
     html += &warnings(&records.warnings);
     let chart = averages(records, unit).html(&meanings(records))?;
     let _ = write!(html, "<div class=\"pair\"><div>{}</div>{chart}</div>", context(records, unit));
@@ -51,6 +52,30 @@ fn sentence(question: &Question, effect: Interval, unit: Unit) -> String {
         "On average, the effect of {change} on {what} is <strong>{}</strong>, but the data do not tell its direction: \
          no effect at all lies within the {interval}.",
         escape(&unit.words(effect.value))
+    )
+}
+
+/// The arms that the rest of the page is silent about.
+fn other_arms(records: &Records, unit: Unit) -> String {
+    if records.other_arms.is_empty() {
+        return String::new();
+    }
+    let [control, treated] = records.question.arms.each_ref().map(|arm| code(arm));
+    let items = records.other_arms.iter().map(|arm| {
+        let Interval { value, lo, hi } = arm.effect;
+        format!(
+            "<li>{} ({} people): {}, 95 % interval {} to {}</li>",
+            code(&arm.name),
+            count(arm.n_rows),
+            escape(&unit.words(value)),
+            unit.show(lo),
+            unit.show(hi)
+        )
+    });
+    format!(
+        "<p>This page is about {treated} against {control} and the people in these two arms. The other arms against {control}, on \
+         average:</p><ul>{}</ul>",
+        items.collect::<String>()
     )
 }
 

@@ -51,7 +51,7 @@ mod tests {
         let mut rng = Seed(5).rng();
         let e: Vec<f64> = (0..900).map(|_| 1.0 / (1.0 + (-2.0 * rng.normal()).exp())).collect();
         let t: Vec<u8> = e.iter().map(|e| u8::from(rng.bernoulli(*e))).collect();
-        let (report, sets) = overlap_report(&e, &t, &OverlapOptions::default()).unwrap();
+        let (report, sets) = overlap_report(&e, (&t, None), &OverlapOptions::default()).unwrap();
         for arm in [0, 1] {
             let weights = of_arm(&sets, &t, arm).unwrap();
             let tail = weights.tail.unwrap();
