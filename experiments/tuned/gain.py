@@ -1,7 +1,7 @@
-"""What a search changed: python gain.py UNTUNED/records.jsonl TUNED/records.jsonl
+"""What changed between two runs of a study: python gain.py BEFORE/records.jsonl AFTER/records.jsonl
 
-For every data set and method that was searched, the geometric mean of the tuned error over the untuned one within realisations, with a
-95 % bootstrap interval over realisations.
+For every data set and method, the geometric mean of the later error over the earlier one within realisations and seeds, with a
+95 % bootstrap interval over them. Of a tuned study only the methods that were searched are told.
 """
 
 import json
@@ -11,26 +11,28 @@ import sys
 from collections import defaultdict
 
 
-def errors(path: str, searched: bool) -> dict[tuple[str, str, int], float]:
+def errors(path: str) -> dict[tuple, float]:
+    records = [json.loads(line) for line in open(path)]
+    if any("found" in record for record in records):
+        records = [record for record in records if "found" in record]
     found = {}
-    for line in open(path):
-        record = json.loads(line)
-        if ("found" in record) == searched and "pehe" in record["scores"]:
+    for record in records:
+        if "pehe" in record["scores"]:
             cell = record["cell"]
             method = cell["method"].get("label") or cell["method"]["estimator"]
-            found[cell["data"]["name"], method, cell["realisation"]] = record["scores"]["pehe"]
+            found[cell["data"]["name"], method, cell["realisation"], cell["seed"]] = record["scores"]["pehe"]
     return found
 
 
-before, after = errors(sys.argv[1], False), errors(sys.argv[2], True)
+before, after = errors(sys.argv[1]), errors(sys.argv[2])
 logs: dict[tuple[str, str], list[float]] = defaultdict(list)
-for (data, method, realisation), error in sorted(after.items()):
-    if (data, method, realisation) in before:
-        ratio = math.log(error / before[data, method, realisation])
-        logs[data, method].append(ratio)
-        logs["all", method].append(ratio)
+for key, error in sorted(after.items()):
+    if key in before:
+        ratio = math.log(error / before[key])
+        logs[key[0], key[1]].append(ratio)
+        logs["all", key[1]].append(ratio)
 random.seed(1)
-print("| data | method | tuned over untuned | 95 % interval | sets |\n|---|---|---|---|---|")
+print("| data | method | later over earlier | 95 % interval | cells |\n|---|---|---|---|---|")
 for (data, method), values in logs.items():
     means = sorted(sum(random.choice(values) for _ in values) / len(values) for _ in range(2000))
     mean, low, high = (math.exp(v) for v in (sum(values) / len(values), means[50], means[1949]))
