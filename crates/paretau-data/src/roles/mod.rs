@@ -212,7 +212,7 @@ fn give(table: Table, spec: &RoleSpec, several: bool) -> Result<Assigned> {
     if let (Some(name), Some(values)) = (&spec.weight, &weight)
         && let Some(k) = values.iter().position(|&w| w < 0.0)
     {
-        let message = format!("the weight is {}; give every row a number of 0 or more", values[k]);
+        let message = format!("the weight is {}, which is negative; give every row a number of 0 or more", values[k]);
         return Err(table.error(Some(name), Some(rows[k]), message));
     }
     let propensity = spec.propensity.as_deref().map(|name| whole(name, "propensity")).transpose()?;
