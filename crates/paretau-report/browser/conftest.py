@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import random
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -143,7 +145,22 @@ class Look:
         driver.execute_cdp_cmd(
             "Emulation.setEmulatedMedia", {"media": media, "features": [{"name": "prefers-color-scheme", "value": theme}]}
         )
-        driver.get(page.as_uri())
+        # On a busy machine `get` can return while the frame still holds the page before, or none yet. By way of an empty page, what
+        # is there in the end can only be what was asked for.
+        for address in ["about:blank", page.as_uri()]:
+            driver.get(address)
+            self.wait_for(address)
+
+    def wait_for(self, address: str) -> None:
+        """Until the page of that address is there as a whole."""
+        there = f"location.href === {json.dumps(address)} && document.readyState === 'complete' && document.body !== null"
+        until = time.monotonic() + 60
+        while True:
+            answer = self.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": there, "returnByValue": True})
+            if answer["result"].get("value") is True:
+                return
+            assert time.monotonic() < until, f"{address} did not load: {answer}"
+            time.sleep(0.02)
 
     def js(self, code: str):
         """The value of an expression in the page; works with the page's own scripts off, too."""
