@@ -33,7 +33,7 @@ pub use features::{Column, ColumnKind, Csr, Dense, Features};
 pub use names::nearest;
 pub use observe::{Event, Interrupt, Observer, Silent};
 pub use oracle::Oracle;
-pub use params::{ParamKind, ParamSpec, Params, resolve};
+pub use params::{ParamKind, ParamSpec, Params, SearchRange, resolve};
 pub use regressor::{BaseEntry, FittedRegressor, RegressionTask, Regressor, Target};
 pub use seed::{Rng, Seed};
 pub use split::{Fold, Split, folds};

@@ -108,6 +108,38 @@ pub struct ParamSpec {
     pub kind: ParamKind,
     /// What it does, in one sentence.
     pub help: &'static str,
+    /// Values that a search tries; `None` where a search leaves the parameter alone.
+    pub search: Option<SearchRange>,
+}
+
+impl ParamSpec {
+    /// A parameter that searches leave alone.
+    pub const fn new(name: &'static str, kind: ParamKind, help: &'static str) -> Self {
+        Self { name, kind, help, search: None }
+    }
+
+    /// The same parameter, tried by searches over these values.
+    #[must_use]
+    pub const fn searched(self, range: SearchRange) -> Self {
+        Self { search: Some(range), ..self }
+    }
+}
+
+/// Values of a parameter that are worth a search.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum SearchRange {
+    /// A number between two bounds, differences alike.
+    Between(f64, f64),
+    /// A number between two bounds, ratios alike.
+    Ratio(f64, f64),
+    /// A whole number between two bounds, ratios alike.
+    WholeRatio(f64, f64),
+    /// One of these words.
+    Words(&'static [&'static str]),
+    /// One of these whole numbers.
+    Ints(&'static [i64]),
+    /// One of these lists of whole numbers.
+    IntLists(&'static [&'static [i64]]),
 }
 
 /// Parameters as a user gave them: from `--set key=value`, TOML or Python.
@@ -168,14 +200,10 @@ mod tests {
     }
 
     const SPECS: &[ParamSpec] = &[
-        ParamSpec {
-            name: "penalty",
-            kind: ParamKind::Auto(&ParamKind::Float { min: 0.0, max: f64::INFINITY }),
-            help: "",
-        },
-        ParamSpec { name: "folds", kind: ParamKind::Int { min: 2, max: 50 }, help: "" },
-        ParamSpec { name: "widths", kind: ParamKind::IntList { min: 1, max: 9 }, help: "" },
-        ParamSpec { name: "kind", kind: ParamKind::Choice(&["a", "b"]), help: "" },
+        ParamSpec::new("penalty", ParamKind::Auto(&ParamKind::Float { min: 0.0, max: f64::INFINITY }), ""),
+        ParamSpec::new("folds", ParamKind::Int { min: 2, max: 50 }, ""),
+        ParamSpec::new("widths", ParamKind::IntList { min: 1, max: 9 }, ""),
+        ParamSpec::new("kind", ParamKind::Choice(&["a", "b"]), ""),
     ];
 
     fn base() -> Config {

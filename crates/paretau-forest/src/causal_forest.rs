@@ -97,70 +97,58 @@ impl Default for CausalForestConfig {
 }
 
 const PARAMS: &[ParamSpec] = &[
-    ParamSpec { name: "n_estimators", kind: input::COUNT, help: "Number of trees; intervals need many." },
-    ParamSpec {
-        name: "n_nuisance",
-        kind: ParamKind::Auto(&input::COUNT),
-        help: "Trees of each centering forest; auto is a quarter of the trees, at least 50 and at most 100.",
-    },
-    ParamSpec {
-        name: "max_samples",
-        kind: ParamKind::Float { min: 0.01, max: 1.0 },
-        help: "Share of the rows a tree sees, drawn without replacement; at most 0.5 with bags.",
-    },
-    ParamSpec {
-        name: "max_features",
-        kind: ParamKind::Auto(&input::COUNT),
-        help: "Columns tried at a node, on average; auto is the square root of their number plus 20.",
-    },
-    ParamSpec {
-        name: "min_node_size",
-        kind: input::COUNT,
-        help: "Least rows with little and with much treatment on each side of a split.",
-    },
-    ParamSpec {
-        name: "honest",
-        kind: ParamKind::Auto(&ParamKind::Bool),
-        help: "Some of a tree's rows choose the splits, the others fill the leaves; auto is true unless a small forest \
+    ParamSpec::new("n_estimators", input::COUNT, "Number of trees; intervals need many."),
+    ParamSpec::new(
+        "n_nuisance",
+        ParamKind::Auto(&input::COUNT),
+        "Trees of each centering forest; auto is a quarter of the trees, at least 50 and at most 100.",
+    ),
+    ParamSpec::new(
+        "max_samples",
+        ParamKind::Float { min: 0.01, max: 1.0 },
+        "Share of the rows a tree sees, drawn without replacement; at most 0.5 with bags.",
+    ),
+    ParamSpec::new(
+        "max_features",
+        ParamKind::Auto(&input::COUNT),
+        "Columns tried at a node, on average; auto is the square root of their number plus 20.",
+    ),
+    ParamSpec::new(
+        "min_node_size",
+        input::COUNT,
+        "Least rows with little and with much treatment on each side of a split.",
+    ),
+    ParamSpec::new(
+        "honest",
+        ParamKind::Auto(&ParamKind::Bool),
+        "Some of a tree's rows choose the splits, the others fill the leaves; auto is true unless a small forest \
                without is clearly better out of bag.",
-    },
-    ParamSpec {
-        name: "honest_share",
-        kind: ParamKind::Float { min: 0.1, max: 0.9 },
-        help: "Share of a tree's rows that choose the splits, in honest trees.",
-    },
-    ParamSpec {
-        name: "criterion",
-        kind: ParamKind::Auto(&ParamKind::Choice(&["mse", "het"])),
-        help: "Judge a split by gradient labels (het) or by the squared error with effects fitted anew (mse); auto is \
+    ),
+    ParamSpec::new(
+        "honest_share",
+        ParamKind::Float { min: 0.1, max: 0.9 },
+        "Share of a tree's rows that choose the splits, in honest trees.",
+    ),
+    ParamSpec::new(
+        "criterion",
+        ParamKind::Auto(&ParamKind::Choice(&["mse", "het"])),
+        "Judge a split by gradient labels (het) or by the squared error with effects fitted anew (mse); auto is \
                het unless a small forest by mse is clearly better out of bag.",
-    },
-    ParamSpec {
-        name: "alpha",
-        kind: ParamKind::Float { min: 0.0, max: 0.25 },
-        help: "Least share of the parent's treatment variation on each side of a split.",
-    },
-    ParamSpec {
-        name: "imbalance_penalty",
-        kind: ParamKind::Float { min: 0.0, max: f64::INFINITY },
-        help: "Penalty on uneven splits.",
-    },
-    ParamSpec {
-        name: "stabilize_splits",
-        kind: ParamKind::Bool,
-        help: "Split rules count treatment variation rather than rows.",
-    },
-    ParamSpec {
-        name: "subforest_size",
-        kind: ParamKind::Int { min: 1, max: 64 },
-        help: "Trees a little bag; 1 gives no standard errors.",
-    },
-    ParamSpec { name: "max_bins", kind: input::BINS, help: "Bins a column, one of them for missing values." },
-    ParamSpec {
-        name: "exact",
-        kind: ParamKind::Bool,
-        help: "Give every distinct value its own bin; slow, for checking.",
-    },
+    ),
+    ParamSpec::new(
+        "alpha",
+        ParamKind::Float { min: 0.0, max: 0.25 },
+        "Least share of the parent's treatment variation on each side of a split.",
+    ),
+    ParamSpec::new("imbalance_penalty", ParamKind::Float { min: 0.0, max: f64::INFINITY }, "Penalty on uneven splits."),
+    ParamSpec::new("stabilize_splits", ParamKind::Bool, "Split rules count treatment variation rather than rows."),
+    ParamSpec::new(
+        "subforest_size",
+        ParamKind::Int { min: 1, max: 64 },
+        "Trees a little bag; 1 gives no standard errors.",
+    ),
+    ParamSpec::new("max_bins", input::BINS, "Bins a column, one of them for missing values."),
+    ParamSpec::new("exact", ParamKind::Bool, "Give every distinct value its own bin; slow, for checking."),
 ];
 
 /// `causal-forest` in the registry.

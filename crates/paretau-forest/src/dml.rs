@@ -106,49 +106,41 @@ impl Default for CausalForestDmlConfig {
 }
 
 const PARAMS: &[ParamSpec] = &[
-    ParamSpec { name: "n_estimators", kind: input::COUNT, help: "Number of trees, a multiple of subforest_size." },
-    ParamSpec { name: "model_y", kind: ParamKind::Text, help: "Base learner of the outcome." },
-    ParamSpec { name: "model_t", kind: ParamKind::Text, help: "Base learner of the treatment." },
-    ParamSpec { name: "cv", kind: ParamKind::Int { min: 2, max: 50 }, help: "Folds of the cross-fitting." },
-    ParamSpec {
-        name: "criterion",
-        kind: ParamKind::Choice(&["mse", "het"]),
-        help: "Judge a split by the squared error with effects fitted anew, or by gradient labels.",
-    },
-    ParamSpec {
-        name: "max_samples",
-        kind: ParamKind::Float { min: 0.01, max: 0.5 },
-        help: "Share of the rows a tree sees, drawn from its bag's half-sample.",
-    },
-    ParamSpec {
-        name: "max_features",
-        kind: ParamKind::Auto(&input::COUNT),
-        help: "Columns tried at a node; auto is all.",
-    },
-    ParamSpec { name: "min_samples_split", kind: input::COUNT, help: "Smaller nodes are not split." },
-    ParamSpec {
-        name: "min_samples_leaf",
-        kind: input::COUNT,
-        help: "Least growing rows, and least honest rows, on each side of a split.",
-    },
-    ParamSpec {
-        name: "min_balancedness_tol",
-        kind: ParamKind::Float { min: 0.0, max: 0.5 },
-        help: "How much less than half of a node's rows a side may hold.",
-    },
-    ParamSpec { name: "max_depth", kind: ParamKind::Auto(&input::COUNT), help: "Deepest level; auto is no limit." },
-    ParamSpec {
-        name: "honest",
-        kind: ParamKind::Bool,
-        help: "Half of a tree's rows choose the splits, the other half fill the leaves.",
-    },
-    ParamSpec { name: "subforest_size", kind: ParamKind::Int { min: 2, max: 64 }, help: "Trees a little bag." },
-    ParamSpec { name: "max_bins", kind: input::BINS, help: "Bins a column, one of them for missing values." },
-    ParamSpec {
-        name: "exact",
-        kind: ParamKind::Bool,
-        help: "Give every distinct value its own bin; slow, for checking.",
-    },
+    ParamSpec::new("n_estimators", input::COUNT, "Number of trees, a multiple of subforest_size."),
+    ParamSpec::new("model_y", ParamKind::Text, "Base learner of the outcome."),
+    ParamSpec::new("model_t", ParamKind::Text, "Base learner of the treatment."),
+    ParamSpec::new("cv", ParamKind::Int { min: 2, max: 50 }, "Folds of the cross-fitting."),
+    ParamSpec::new(
+        "criterion",
+        ParamKind::Choice(&["mse", "het"]),
+        "Judge a split by the squared error with effects fitted anew, or by gradient labels.",
+    ),
+    ParamSpec::new(
+        "max_samples",
+        ParamKind::Float { min: 0.01, max: 0.5 },
+        "Share of the rows a tree sees, drawn from its bag's half-sample.",
+    ),
+    ParamSpec::new("max_features", ParamKind::Auto(&input::COUNT), "Columns tried at a node; auto is all."),
+    ParamSpec::new("min_samples_split", input::COUNT, "Smaller nodes are not split."),
+    ParamSpec::new(
+        "min_samples_leaf",
+        input::COUNT,
+        "Least growing rows, and least honest rows, on each side of a split.",
+    ),
+    ParamSpec::new(
+        "min_balancedness_tol",
+        ParamKind::Float { min: 0.0, max: 0.5 },
+        "How much less than half of a node's rows a side may hold.",
+    ),
+    ParamSpec::new("max_depth", ParamKind::Auto(&input::COUNT), "Deepest level; auto is no limit."),
+    ParamSpec::new(
+        "honest",
+        ParamKind::Bool,
+        "Half of a tree's rows choose the splits, the other half fill the leaves.",
+    ),
+    ParamSpec::new("subforest_size", ParamKind::Int { min: 2, max: 64 }, "Trees a little bag."),
+    ParamSpec::new("max_bins", input::BINS, "Bins a column, one of them for missing values."),
+    ParamSpec::new("exact", ParamKind::Bool, "Give every distinct value its own bin; slow, for checking."),
 ];
 
 const NAME: &str = "causal-forest-dml";

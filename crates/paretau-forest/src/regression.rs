@@ -68,34 +68,26 @@ const MOST_TRIED: usize = 200;
 
 /// Specifications of [`ForestConfig`]'s fields.
 const PARAMS: &[ParamSpec] = &[
-    ParamSpec { name: "n_estimators", kind: input::COUNT, help: "Number of trees." },
-    ParamSpec {
-        name: "max_samples",
-        kind: ParamKind::Float { min: 0.01, max: 1.0 },
-        help: "Share of the rows a tree sees, drawn without replacement; 1 leaves nothing out of bag.",
-    },
-    ParamSpec {
-        name: "max_features",
-        kind: ParamKind::Auto(&input::COUNT),
-        help: "Columns tried at a node; auto is a third of them but at most 200, for probabilities their square root.",
-    },
-    ParamSpec {
-        name: "min_node_size",
-        kind: input::COUNT,
-        help: "Nodes of at most this many rows are not split further.",
-    },
-    ParamSpec {
-        name: "honest",
-        kind: ParamKind::Bool,
-        help: "Half of a tree's rows choose the splits, the other half fill the leaves.",
-    },
-    ParamSpec { name: "max_depth", kind: ParamKind::Auto(&input::COUNT), help: "Deepest level; auto is no limit." },
-    ParamSpec { name: "max_bins", kind: input::BINS, help: "Bins a column, one of them for missing values." },
-    ParamSpec {
-        name: "exact",
-        kind: ParamKind::Bool,
-        help: "Give every distinct value its own bin; slow, for checking.",
-    },
+    ParamSpec::new("n_estimators", input::COUNT, "Number of trees."),
+    ParamSpec::new(
+        "max_samples",
+        ParamKind::Float { min: 0.01, max: 1.0 },
+        "Share of the rows a tree sees, drawn without replacement; 1 leaves nothing out of bag.",
+    ),
+    ParamSpec::new(
+        "max_features",
+        ParamKind::Auto(&input::COUNT),
+        "Columns tried at a node; auto is a third of them but at most 200, for probabilities their square root.",
+    ),
+    ParamSpec::new("min_node_size", input::COUNT, "Nodes of at most this many rows are not split further."),
+    ParamSpec::new(
+        "honest",
+        ParamKind::Bool,
+        "Half of a tree's rows choose the splits, the other half fill the leaves.",
+    ),
+    ParamSpec::new("max_depth", ParamKind::Auto(&input::COUNT), "Deepest level; auto is no limit."),
+    ParamSpec::new("max_bins", input::BINS, "Bins a column, one of them for missing values."),
+    ParamSpec::new("exact", ParamKind::Bool, "Give every distinct value its own bin; slow, for checking."),
 ];
 
 /// A forest learner with checked parameters.

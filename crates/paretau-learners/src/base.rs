@@ -23,16 +23,16 @@ struct RidgeConfig {
 }
 
 const PARAMS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "penalty",
-        kind: ParamKind::Auto(&ParamKind::Float { min: 0.0, max: f64::INFINITY }),
-        help: "ridge penalty on standardised features; auto chooses by cross-validation",
-    },
-    ParamSpec {
-        name: "folds",
-        kind: ParamKind::Auto(&ParamKind::Int { min: 2, max: 100 }),
-        help: "folds for choosing the penalty; auto is leave-one-out for means and 5 for probabilities",
-    },
+    ParamSpec::new(
+        "penalty",
+        ParamKind::Auto(&ParamKind::Float { min: 0.0, max: f64::INFINITY }),
+        "ridge penalty on standardised features; auto chooses by cross-validation",
+    ),
+    ParamSpec::new(
+        "folds",
+        ParamKind::Auto(&ParamKind::Int { min: 2, max: 100 }),
+        "folds for choosing the penalty; auto is leave-one-out for means and 5 for probabilities",
+    ),
 ];
 
 impl BaseEntry for RidgeBase {

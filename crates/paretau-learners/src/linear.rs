@@ -35,21 +35,21 @@ pub struct LinearConfig {
 }
 
 const PARAMS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "arms",
-        kind: ParamKind::Choice(&["shared", "separate"]),
-        help: "`shared`: one model, treatment as an unpenalised column, a constant effect; `separate`: one model an arm",
-    },
-    ParamSpec {
-        name: "penalty",
-        kind: ParamKind::Auto(&ParamKind::Float { min: 0.0, max: f64::INFINITY }),
-        help: "ridge penalty on standardised features, per unit of row weight; auto chooses by cross-validation",
-    },
-    ParamSpec {
-        name: "folds",
-        kind: ParamKind::Auto(&ParamKind::Int { min: 2, max: 100 }),
-        help: "folds for choosing the penalty; auto is exact leave-one-out, or 5 folds of whole groups",
-    },
+    ParamSpec::new(
+        "arms",
+        ParamKind::Choice(&["shared", "separate"]),
+        "`shared`: one model, treatment as an unpenalised column, a constant effect; `separate`: one model an arm",
+    ),
+    ParamSpec::new(
+        "penalty",
+        ParamKind::Auto(&ParamKind::Float { min: 0.0, max: f64::INFINITY }),
+        "ridge penalty on standardised features, per unit of row weight; auto chooses by cross-validation",
+    ),
+    ParamSpec::new(
+        "folds",
+        ParamKind::Auto(&ParamKind::Int { min: 2, max: 100 }),
+        "folds for choosing the penalty; auto is exact leave-one-out, or 5 folds of whole groups",
+    ),
 ];
 
 const HANDLES: Handles = Handles { missing: false, sparse: true, categories: false, many_arms: false };

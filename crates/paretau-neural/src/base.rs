@@ -58,31 +58,27 @@ impl Default for MlpConfig {
 }
 
 const SPECS: &[ParamSpec] = &[
-    ParamSpec { name: "hidden", kind: ParamKind::IntList { min: 1, max: 4096 }, help: "Hidden units, layer by layer." },
-    ParamSpec {
-        name: "activation",
-        kind: ParamKind::Choice(&["elu", "tanh", "softplus", "leaky-relu", "linear"]),
-        help: "Activation of hidden units.",
-    },
-    ParamSpec {
-        name: "dropout",
-        kind: ParamKind::Float { min: 0.0, max: 0.9 },
-        help: "Share of hidden units dropped in training.",
-    },
-    ParamSpec {
-        name: "l2",
-        kind: ParamKind::Auto(&ParamKind::Float { min: 0.0, max: f64::INFINITY }),
-        help: "L2 strength on weights; auto is 4 over the number of training rows.",
-    },
-    ParamSpec { name: "rate", kind: ParamKind::Float { min: 1e-12, max: 1.0 }, help: "Learning rate." },
-    ParamSpec { name: "batch", kind: ParamKind::Int { min: 2, max: 1_000_000 }, help: "Rows of a mini-batch." },
-    ParamSpec { name: "max_steps", kind: ParamKind::Int { min: 1, max: 100_000_000 }, help: "Mini-batches at most." },
-    ParamSpec {
-        name: "patience",
-        kind: ParamKind::Int { min: 1, max: 100_000_000 },
-        help: "Mini-batches without improvement on validation rows before stopping.",
-    },
-    ParamSpec { name: "members", kind: ParamKind::Int { min: 1, max: 100 }, help: "Nets averaged." },
+    ParamSpec::new("hidden", ParamKind::IntList { min: 1, max: 4096 }, "Hidden units, layer by layer."),
+    ParamSpec::new(
+        "activation",
+        ParamKind::Choice(&["elu", "tanh", "softplus", "leaky-relu", "linear"]),
+        "Activation of hidden units.",
+    ),
+    ParamSpec::new("dropout", ParamKind::Float { min: 0.0, max: 0.9 }, "Share of hidden units dropped in training."),
+    ParamSpec::new(
+        "l2",
+        ParamKind::Auto(&ParamKind::Float { min: 0.0, max: f64::INFINITY }),
+        "L2 strength on weights; auto is 4 over the number of training rows.",
+    ),
+    ParamSpec::new("rate", ParamKind::Float { min: 1e-12, max: 1.0 }, "Learning rate."),
+    ParamSpec::new("batch", ParamKind::Int { min: 2, max: 1_000_000 }, "Rows of a mini-batch."),
+    ParamSpec::new("max_steps", ParamKind::Int { min: 1, max: 100_000_000 }, "Mini-batches at most."),
+    ParamSpec::new(
+        "patience",
+        ParamKind::Int { min: 1, max: 100_000_000 },
+        "Mini-batches without improvement on validation rows before stopping.",
+    ),
+    ParamSpec::new("members", ParamKind::Int { min: 1, max: 100 }, "Nets averaged."),
 ];
 
 /// The entry of the base learner `mlp`.

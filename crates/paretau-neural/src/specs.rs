@@ -8,7 +8,7 @@ const WIDTHS: ParamKind = ParamKind::IntList { min: 1, max: 4096 };
 const STEPS: ParamKind = ParamKind::Int { min: 1, max: 100_000_000 };
 
 const fn spec(name: &'static str, kind: ParamKind, help: &'static str) -> ParamSpec {
-    ParamSpec { name, kind, help }
+    ParamSpec::new(name, kind, help)
 }
 
 /// One specification for every field of the configuration.

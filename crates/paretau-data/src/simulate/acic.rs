@@ -42,21 +42,21 @@ const PARAMS: &[ParamSpec] = &[
     super::N,
     super::D,
     super::NOISE,
-    ParamSpec {
-        name: "relevant",
-        kind: ParamKind::Int { min: 1, max: 10_000 },
-        help: "Number of instruments, of confounders and of adjusters; d must be at least three times as large.",
-    },
-    ParamSpec {
-        name: "heterogeneity",
-        kind: ParamKind::Float { min: 0.0, max: 1e6 },
-        help: "Standard deviation of the effect, about; 0 makes it constant.",
-    },
-    ParamSpec {
-        name: "confounding",
-        kind: ParamKind::Float { min: 0.0, max: 20.0 },
-        help: "Standard deviation of the treatment's log odds, about; 0 is a trial.",
-    },
+    ParamSpec::new(
+        "relevant",
+        ParamKind::Int { min: 1, max: 10_000 },
+        "Number of instruments, of confounders and of adjusters; d must be at least three times as large.",
+    ),
+    ParamSpec::new(
+        "heterogeneity",
+        ParamKind::Float { min: 0.0, max: 1e6 },
+        "Standard deviation of the effect, about; 0 makes it constant.",
+    ),
+    ParamSpec::new(
+        "confounding",
+        ParamKind::Float { min: 0.0, max: 20.0 },
+        "Standard deviation of the treatment's log odds, about; 0 is a trial.",
+    ),
     super::COEFFICIENT_SEED,
 ];
 

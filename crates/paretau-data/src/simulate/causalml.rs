@@ -36,12 +36,12 @@ const PARAMS: &[ParamSpec] = &[
     super::N,
     super::D5,
     super::NOISE,
-    ParamSpec {
-        name: "mode",
-        kind: ParamKind::Int { min: 1, max: 5 },
-        help: "1 difficult nuisance and easy effect, 2 trial, 3 easy propensity and difficult baseline, 4 unrelated \
+    ParamSpec::new(
+        "mode",
+        ParamKind::Int { min: 1, max: 5 },
+        "1 difficult nuisance and easy effect, 2 trial, 3 easy propensity and difficult baseline, 4 unrelated \
                arms, 5 hidden confounder.",
-    },
+    ),
 ];
 
 pub(super) const ENTRY: Simulator = Simulator {

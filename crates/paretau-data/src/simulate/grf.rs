@@ -64,9 +64,9 @@ const PARAMS: &[ParamSpec] = &[
     super::N,
     super::D,
     super::NOISE,
-    ParamSpec { name: "design", kind: ParamKind::Choice(DESIGNS), help: "Name of the design." },
-    ParamSpec { name: "sd_baseline", kind: SD, help: "Scale the baseline to this standard deviation." },
-    ParamSpec { name: "sd_effect", kind: SD, help: "Scale the effect to this standard deviation." },
+    ParamSpec::new("design", ParamKind::Choice(DESIGNS), "Name of the design."),
+    ParamSpec::new("sd_baseline", SD, "Scale the baseline to this standard deviation."),
+    ParamSpec::new("sd_effect", SD, "Scale the effect to this standard deviation."),
     super::COEFFICIENT_SEED,
 ];
 

@@ -66,22 +66,19 @@ pub fn simulator(name: &str) -> Result<&'static Simulator> {
 }
 
 /// Parameters that several processes share.
-const N: ParamSpec =
-    ParamSpec { name: "n", kind: ParamKind::Int { min: 1, max: 100_000_000 }, help: "Number of rows." };
-const D: ParamSpec =
-    ParamSpec { name: "d", kind: ParamKind::Int { min: 1, max: 1_000_000 }, help: "Number of features." };
-const D5: ParamSpec =
-    ParamSpec { name: "d", kind: ParamKind::Int { min: 5, max: 1_000_000 }, help: "Number of features, at least 5." };
-const NOISE: ParamSpec = ParamSpec {
-    name: "noise",
-    kind: ParamKind::Float { min: 0.0, max: f64::INFINITY },
-    help: "Standard deviation of the outcome's noise.",
-};
-const COEFFICIENT_SEED: ParamSpec = ParamSpec {
-    name: "coefficient_seed",
-    kind: ParamKind::Auto(&ParamKind::Int { min: 0, max: i64::MAX }),
-    help: "Seed of the process's own coefficients; with it fixed, other seeds draw fresh rows of one process.",
-};
+const N: ParamSpec = ParamSpec::new("n", ParamKind::Int { min: 1, max: 100_000_000 }, "Number of rows.");
+const D: ParamSpec = ParamSpec::new("d", ParamKind::Int { min: 1, max: 1_000_000 }, "Number of features.");
+const D5: ParamSpec = ParamSpec::new("d", ParamKind::Int { min: 5, max: 1_000_000 }, "Number of features, at least 5.");
+const NOISE: ParamSpec = ParamSpec::new(
+    "noise",
+    ParamKind::Float { min: 0.0, max: f64::INFINITY },
+    "Standard deviation of the outcome's noise.",
+);
+const COEFFICIENT_SEED: ParamSpec = ParamSpec::new(
+    "coefficient_seed",
+    ParamKind::Auto(&ParamKind::Int { min: 0, max: i64::MAX }),
+    "Seed of the process's own coefficients; with it fixed, other seeds draw fresh rows of one process.",
+);
 
 /// Defaults of a configuration type as JSON.
 fn defaults<C: Default + Serialize>() -> Value {

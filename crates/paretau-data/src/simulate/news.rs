@@ -65,30 +65,22 @@ const PARAMS: &[ParamSpec] = &[
     super::N,
     super::D,
     super::NOISE,
-    ParamSpec { name: "topics", kind: ParamKind::Int { min: 2, max: 10_000 }, help: "Number of topics." },
-    ParamSpec {
-        name: "words",
-        kind: ParamKind::Float { min: 1.0, max: 10_000.0 },
-        help: "Mean number of words of a document.",
-    },
-    ParamSpec { name: "scale", kind: ParamKind::Float { min: 0.0, max: 1e6 }, help: "Scale C of the outcome." },
-    ParamSpec {
-        name: "selection",
-        kind: ParamKind::Float { min: 0.0, max: 1e3 },
-        help: "Strength k with which topics choose the device; 0 is a trial.",
-    },
+    ParamSpec::new("topics", ParamKind::Int { min: 2, max: 10_000 }, "Number of topics."),
+    ParamSpec::new("words", ParamKind::Float { min: 1.0, max: 10_000.0 }, "Mean number of words of a document."),
+    ParamSpec::new("scale", ParamKind::Float { min: 0.0, max: 1e6 }, "Scale C of the outcome."),
+    ParamSpec::new(
+        "selection",
+        ParamKind::Float { min: 0.0, max: 1e3 },
+        "Strength k with which topics choose the device; 0 is a trial.",
+    ),
     super::COEFFICIENT_SEED,
-    ParamSpec {
-        name: "corpus",
-        kind: ParamKind::Auto(&ParamKind::Text),
-        help: "File of word counts (News pair, .svm, or columns of counts) to use in place of generated documents; \
+    ParamSpec::new(
+        "corpus",
+        ParamKind::Auto(&ParamKind::Text),
+        "File of word counts (News pair, .svm, or columns of counts) to use in place of generated documents; \
                n, d and words are then those of the file.",
-    },
-    ParamSpec {
-        name: "sweeps",
-        kind: ParamKind::Int { min: 1, max: 100_000 },
-        help: "Passes of topic finding over a corpus.",
-    },
+    ),
+    ParamSpec::new("sweeps", ParamKind::Int { min: 1, max: 100_000 }, "Passes of topic finding over a corpus."),
 ];
 
 pub(super) const ENTRY: Simulator = Simulator {

@@ -36,16 +36,16 @@ const PARAMS: &[ParamSpec] = &[
     super::N,
     super::D,
     super::NOISE,
-    ParamSpec {
-        name: "strength",
-        kind: ParamKind::Float { min: 0.0, max: 100.0 },
-        help: "How strongly confounders drive the treatment: 0 a trial, 1 good overlap, 3 poor, 6 nearly none.",
-    },
-    ParamSpec {
-        name: "confounders",
-        kind: ParamKind::Auto(&ParamKind::Int { min: 1, max: i64::MAX }),
-        help: "Number of confounders, at most d.",
-    },
+    ParamSpec::new(
+        "strength",
+        ParamKind::Float { min: 0.0, max: 100.0 },
+        "How strongly confounders drive the treatment: 0 a trial, 1 good overlap, 3 poor, 6 nearly none.",
+    ),
+    ParamSpec::new(
+        "confounders",
+        ParamKind::Auto(&ParamKind::Int { min: 1, max: i64::MAX }),
+        "Number of confounders, at most d.",
+    ),
 ];
 
 pub(super) const ENTRY: Simulator = Simulator {

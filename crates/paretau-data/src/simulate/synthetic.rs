@@ -32,11 +32,11 @@ impl Default for SyntheticConfig {
 
 const PARAMS: &[ParamSpec] = &[
     super::N,
-    ParamSpec {
-        name: "d",
-        kind: ParamKind::Int { min: 3, max: 1_000_000 },
-        help: "Number of features, a multiple of 3: instruments, confounders, adjustment variables.",
-    },
+    ParamSpec::new(
+        "d",
+        ParamKind::Int { min: 3, max: 1_000_000 },
+        "Number of features, a multiple of 3: instruments, confounders, adjustment variables.",
+    ),
     super::NOISE,
     super::COEFFICIENT_SEED,
 ];

@@ -38,13 +38,9 @@ const PARAMS: &[ParamSpec] = &[
     super::N,
     super::D,
     super::NOISE,
-    ParamSpec { name: "effect", kind: ANY, help: "Mean effect." },
-    ParamSpec {
-        name: "heterogeneity",
-        kind: ANY,
-        help: "How much the effect changes with the first feature; 0 makes it constant.",
-    },
-    ParamSpec { name: "share", kind: ParamKind::Float { min: 0.001, max: 0.999 }, help: "Probability of treatment." },
+    ParamSpec::new("effect", ANY, "Mean effect."),
+    ParamSpec::new("heterogeneity", ANY, "How much the effect changes with the first feature; 0 makes it constant."),
+    ParamSpec::new("share", ParamKind::Float { min: 0.001, max: 0.999 }, "Probability of treatment."),
 ];
 
 pub(super) const ENTRY: Simulator = Simulator {

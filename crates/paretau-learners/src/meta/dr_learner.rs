@@ -61,17 +61,17 @@ const PARAMS: &[ParamSpec] = &[
     CALIBRATE,
     CROSS_FIT,
     FOLDS,
-    ParamSpec {
-        name: "overlap",
-        kind: ParamKind::Choice(Overlap::CHOICES),
-        help: "inverse weights of poor overlap: `pareto` smooths each arm's tail, `clip` bounds the propensity, `trim` \
+    ParamSpec::new(
+        "overlap",
+        ParamKind::Choice(Overlap::CHOICES),
+        "inverse weights of poor overlap: `pareto` smooths each arm's tail, `clip` bounds the propensity, `trim` \
                leaves rows out",
-    },
-    ParamSpec {
-        name: "clip",
-        kind: ParamKind::Float { min: 1e-9, max: 0.49 },
-        help: "lowest propensity (and one minus the highest) of clipping and trimming, and where no tail can be fitted",
-    },
+    ),
+    ParamSpec::new(
+        "clip",
+        ParamKind::Float { min: 1e-9, max: 0.49 },
+        "lowest propensity (and one minus the highest) of clipping and trimming, and where no tail can be fitted",
+    ),
 ];
 
 /// `dr-learner`.

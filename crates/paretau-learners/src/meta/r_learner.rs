@@ -61,12 +61,12 @@ const PARAMS: &[ParamSpec] = &[
     CALIBRATE,
     CROSS_FIT,
     FOLDS,
-    ParamSpec {
-        name: "trim",
-        kind: ParamKind::Float { min: 0.0, max: 0.49 },
-        help: "rows with a propensity below this, or above one minus this, take no part in learning the effect: they tell \
+    ParamSpec::new(
+        "trim",
+        ParamKind::Float { min: 0.0, max: 0.49 },
+        "rows with a propensity below this, or above one minus this, take no part in learning the effect: they tell \
                next to nothing of it, with a lot of noise",
-    },
+    ),
 ];
 
 /// `r-learner`.

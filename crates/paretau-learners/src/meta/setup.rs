@@ -96,54 +96,48 @@ fn parse(owner: &str, text: &str) -> Result<Params> {
 /// Takes what every base learner takes, so that the base can be changed without changing the data.
 pub(super) const HANDLES: Handles = Handles { missing: false, sparse: true, categories: false, many_arms: false };
 
-pub(super) const BASE: ParamSpec = ParamSpec {
-    name: "base",
-    kind: ParamKind::Text,
-    help: "base learner of the outcome models, by name (forest, ridge, …)",
-};
-pub(super) const BASE_PARAMS: ParamSpec = ParamSpec {
-    name: "base_params",
-    kind: ParamKind::Text,
-    help: "parameters of `base`, as `key=value` pairs with commas between",
-};
-pub(super) const EFFECT_BASE: ParamSpec = ParamSpec {
-    name: "effect_base",
-    kind: ParamKind::Auto(&ParamKind::Text),
-    help: "base learner of the effect model; auto is `base`",
-};
-pub(super) const EFFECT_PARAMS: ParamSpec = ParamSpec {
-    name: "effect_params",
-    kind: ParamKind::Auto(&ParamKind::Text),
-    help: "parameters of `effect_base` as `key=value` pairs; auto is those of `base`, and in the r- and dr-learner honest \
+pub(super) const BASE: ParamSpec =
+    ParamSpec::new("base", ParamKind::Text, "base learner of the outcome models, by name (forest, ridge, …)");
+pub(super) const BASE_PARAMS: ParamSpec =
+    ParamSpec::new("base_params", ParamKind::Text, "parameters of `base`, as `key=value` pairs with commas between");
+pub(super) const EFFECT_BASE: ParamSpec = ParamSpec::new(
+    "effect_base",
+    ParamKind::Auto(&ParamKind::Text),
+    "base learner of the effect model; auto is `base`",
+);
+pub(super) const EFFECT_PARAMS: ParamSpec = ParamSpec::new(
+    "effect_params",
+    ParamKind::Auto(&ParamKind::Text),
+    "parameters of `effect_base` as `key=value` pairs; auto is those of `base`, and in the r- and dr-learner honest \
            trees with larger leaves where the base has them",
-};
-pub(super) const PROPENSITY_BASE: ParamSpec = ParamSpec {
-    name: "propensity_base",
-    kind: ParamKind::Auto(&ParamKind::Text),
-    help: "base learner of the propensity (`ridge` is penalised logistic regression); auto takes the better held out of \
+);
+pub(super) const PROPENSITY_BASE: ParamSpec = ParamSpec::new(
+    "propensity_base",
+    ParamKind::Auto(&ParamKind::Text),
+    "base learner of the propensity (`ridge` is penalised logistic regression); auto takes the better held out of \
            `ridge` and `base`",
-};
-pub(super) const PROPENSITY_PARAMS: ParamSpec = ParamSpec {
-    name: "propensity_params",
-    kind: ParamKind::Text,
-    help: "parameters of `propensity_base` (of `ridge` when that is auto), as `key=value` pairs with commas between",
-};
-pub(super) const CROSS_FIT: ParamSpec = ParamSpec {
-    name: "cross_fit",
-    kind: ParamKind::Choice(&["oob", "folds"]),
-    help: "held-out nuisance predictions: `oob` takes the base's out-of-bag ones where it has any, `folds` never does",
-};
-pub(super) const FOLDS: ParamSpec = ParamSpec {
-    name: "folds",
-    kind: ParamKind::Int { min: 2, max: 50 },
-    help: "folds of cross-fitting; fewer are used when an arm is small",
-};
+);
+pub(super) const PROPENSITY_PARAMS: ParamSpec = ParamSpec::new(
+    "propensity_params",
+    ParamKind::Text,
+    "parameters of `propensity_base` (of `ridge` when that is auto), as `key=value` pairs with commas between",
+);
+pub(super) const CROSS_FIT: ParamSpec = ParamSpec::new(
+    "cross_fit",
+    ParamKind::Choice(&["oob", "folds"]),
+    "held-out nuisance predictions: `oob` takes the base's out-of-bag ones where it has any, `folds` never does",
+);
+pub(super) const FOLDS: ParamSpec = ParamSpec::new(
+    "folds",
+    ParamKind::Int { min: 2, max: 50 },
+    "folds of cross-fitting; fewer are used when an arm is small",
+);
 
-pub(super) const CALIBRATE: ParamSpec = ParamSpec {
-    name: "calibrate",
-    kind: ParamKind::Bool,
-    help: "calibrate the propensity by isotonic regression on held-out predictions",
-};
+pub(super) const CALIBRATE: ParamSpec = ParamSpec::new(
+    "calibrate",
+    ParamKind::Bool,
+    "calibrate the propensity by isotonic regression on held-out predictions",
+);
 
 /// The tools that take the design's features, missing values and all; every tool when none does, so that the first
 /// says in its own words what is wrong.

@@ -20,7 +20,7 @@ struct Config {
     k: usize,
 }
 
-const PARAMS: &[ParamSpec] = &[ParamSpec { name: "k", kind: ParamKind::Int { min: 1, max: 1000 }, help: "neighbours" }];
+const PARAMS: &[ParamSpec] = &[ParamSpec::new("k", ParamKind::Int { min: 1, max: 1000 }, "neighbours")];
 
 impl BaseEntry for NeighbourBase {
     fn name(&self) -> &'static str {
