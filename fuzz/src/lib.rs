@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Once, OnceLock};
 
 use paretau::data::{BatchReader, Field, Kind, ReadOptions, RoleSpec, Table, read as read_table, simulator};
-use paretau::experiment::Plan;
+use paretau_study::experiment::Plan;
 use paretau::{ErrorKind, FitOptions, Model, Params, Seed, State, model_file as file};
 use serde_json::Value;
 

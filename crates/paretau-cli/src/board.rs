@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use paretau::experiment::{Method, Plan, Standing};
 use paretau::{Event, Observer};
+use paretau_study::experiment::{Method, Plan, Standing};
 
 use crate::output;
 use crate::progress::Progress;
@@ -150,7 +150,7 @@ impl Drop for Board {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use paretau::experiment::{Cell, Record};
+    use paretau_study::experiment::{Cell, Record};
 
     #[test]
     fn a_cell_is_a_line_and_a_row() {

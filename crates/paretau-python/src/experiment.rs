@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use paretau::data::RoleSpec;
-use paretau::experiment::{Plan, RunOptions, Shard, run as run_plan};
-use paretau::tune::{TuneOptions, TuneSpec, tune as search};
 use paretau::{Params, Seed, with_threads};
+use paretau_study::experiment::{Plan, RunOptions, Shard, run as run_plan};
+use paretau_study::tune::{TuneOptions, TuneSpec, tune as search};
 use pyo3::prelude::*;
 use serde_json::json;
 
@@ -55,7 +55,7 @@ pub(crate) fn run(
 /// What the records of a run's folder say about its methods against each other, as JSON; `null` without scores.
 #[pyfunction]
 pub(crate) fn compare(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
-    let found = enter(py, to_py, || paretau::run_records(&folder))?;
+    let found = enter(py, to_py, || paretau_study::run_records(&folder))?;
     serde_json::to_string(&found.comparison).map_err(|e| usage(e.to_string()))
 }
 

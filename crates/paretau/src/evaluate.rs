@@ -40,17 +40,18 @@ pub fn evaluate(
 }
 
 /// What effects are measured by when the truth is not known.
-pub(crate) struct Yardstick {
+#[derive(Debug)]
+pub struct Yardstick {
     /// The rows with the features that the yardstick's own models read.
-    pub(crate) design: Design,
+    pub design: Design,
     /// Expected outcomes and propensities of each row by models that did not see it.
-    pub(crate) nuisance: Nuisance,
+    pub nuisance: Nuisance,
     /// Doubly robust scores of each row with Pareto-smoothed weights.
-    pub(crate) scores: Vec<f64>,
+    pub scores: Vec<f64>,
 }
 
 /// The yardstick of rows, cross-fitted on them with the first base learner.
-pub(crate) fn yardstick(assigned: &Assigned, seed: Seed, observer: &dyn Observer) -> Result<Yardstick> {
+pub fn yardstick(assigned: &Assigned, seed: Seed, observer: &dyn Observer) -> Result<Yardstick> {
     let base = BASES.first().ok_or_else(|| Error::unfit("there is no base learner"))?;
     let rows: Vec<usize> = (0..assigned.t.len()).collect();
     let encoder = Encoder::fit(&assigned.features, &EncoderPolicy::from(base.handles()), &rows)?;

@@ -31,14 +31,14 @@ pub(crate) fn run(args: &ListArgs, common: &Common) -> Result<()> {
                 .map(|set| {
                     let found = set.realisations(&folder).len();
                     json!({
-                        "name": set.name, "present": paretau::datasets::state(set, &folder).to_string(),
+                        "name": set.name, "present": paretau_study::datasets::state(set, &folder).to_string(),
                         "realisations": found, "address": set.address, "files": set.files, "licence": set.licence,
                         "truth": set.has_truth, "summary": set.summary,
                     })
                 })
                 .collect()
         }
-        Listed::Plans => paretau::experiment::PLANS
+        Listed::Plans => paretau_study::experiment::PLANS
             .iter()
             .map(|built_in| Ok(json!({ "name": built_in.name, "summary": built_in.plan()?.summary })))
             .collect::<Result<_>>()?,

@@ -10,7 +10,7 @@ use crate::output;
 
 pub(crate) fn run(args: &ReportArgs, common: &Common) -> Result<()> {
     let (page, records): (String, Value) = if args.from.is_dir() {
-        (paretau::report_run(&args.from)?, serde_json::to_value(paretau::run_records(&args.from)?)?)
+        (paretau_study::report_run(&args.from)?, serde_json::to_value(paretau_study::run_records(&args.from)?)?)
     } else {
         let model = Model::load(&args.from)?;
         (paretau::report(&model)?, serde_json::to_value(paretau::records(&model))?)

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use paretau::Params;
 use paretau::data::data_folder;
-use paretau::experiment::{Plan, RunOptions, Shard, run as run_plan};
+use paretau_study::experiment::{Plan, RunOptions, Shard, run as run_plan};
 use serde_json::json;
 
 use crate::args::{Common, RunArgs};

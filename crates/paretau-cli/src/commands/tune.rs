@@ -1,8 +1,8 @@
 //! `paretau tune`: a search for parameters on rows that the fits do not see.
 
 use anyhow::Result;
-use paretau::tune::{TuneOptions, TuneReport, TuneSpec, tune};
 use paretau::{Params, Seed};
+use paretau_study::tune::{TuneOptions, TuneReport, TuneSpec, tune};
 use serde_json::{Value, json};
 
 use super::data;

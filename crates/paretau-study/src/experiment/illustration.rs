@@ -183,8 +183,9 @@ fn tell(name: &str, fit: TailFit, out: &[f64]) -> Option<RunTail> {
     Some(RunTail { name: name.to_owned(), tail: soft_m, sigma, xi, largest })
 }
 
+/// A kernel's refusal of weights that the illustration made itself.
 fn numeric(error: KernelError) -> Error {
-    crate::overlap::numeric(error)
+    Error::Numeric { what: "Pareto smoothing of the weights", message: error.to_string() }
 }
 
 /// The curves, one row a point, for programs.

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::figures::FigureSpec;
 use super::illustration::Illustration;
 use super::records::Record;
-use crate::registry;
 use crate::tune::TuneSpec;
+use paretau::registry;
 
 /// An experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

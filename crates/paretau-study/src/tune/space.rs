@@ -208,15 +208,15 @@ impl Space {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::registry::ESTIMATORS;
+    use paretau::registry::ESTIMATORS;
 
     #[test]
     fn every_documented_space_fits_its_estimator() {
         for entry in ESTIMATORS {
             Space::of(*entry).check(*entry).unwrap();
         }
-        assert!(!Space::of(crate::registry::find("dpsw-norm").unwrap()).is_empty());
-        assert!(Space::of(crate::registry::find("tarnet").unwrap()).0.keys().all(|name| name != "eps"));
+        assert!(!Space::of(paretau::registry::find("dpsw-norm").unwrap()).is_empty());
+        assert!(Space::of(paretau::registry::find("tarnet").unwrap()).0.keys().all(|name| name != "eps"));
     }
 
     #[test]

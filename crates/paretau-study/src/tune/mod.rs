@@ -15,8 +15,8 @@ use paretau_core::{Error, EstimatorEntry, Event, Fold, Observer, Params, Result,
 use paretau_data::{Assigned, RoleSpec, Table, assign};
 use serde::{Deserialize, Serialize};
 
-use crate::fit::{FitOptions, fit};
 use crate::quiet::Quiet;
+use paretau::{FitOptions, fit};
 
 pub use objective::Objective;
 pub use search::Search;
@@ -119,7 +119,7 @@ pub struct TuneReport {
 pub fn tune(table: &Table, roles: &RoleSpec, options: &TuneOptions<'_>) -> Result<TuneReport> {
     let spec = options.spec;
     spec.check()?;
-    let entry = crate::registry::find(options.estimator)?;
+    let entry = paretau::registry::find(options.estimator)?;
     entry.resolved(&spec.fixed)?;
     let space = if spec.space.is_empty() { Space::of(entry) } else { spec.space.clone() }.without(&spec.fixed);
     space.check(entry)?;

@@ -15,8 +15,8 @@ use super::plan::{DataSpec, Plan};
 use super::records::{Record, Records};
 use super::searching::{self, Searches};
 use super::standing::{Clock, Watch};
-use crate::fit::{FitOptions, fit};
 use crate::quiet::Quiet;
+use paretau::{FitOptions, fit};
 
 /// Where and how to run.
 #[derive(Clone, Copy)]

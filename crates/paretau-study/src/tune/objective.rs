@@ -5,7 +5,7 @@ use paretau_data::Assigned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::evaluate::yardstick;
+use paretau::yardstick;
 
 /// A loss on held-out rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

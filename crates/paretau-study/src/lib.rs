@@ -1,0 +1,15 @@
+//! Studies: what surrounds many fits. [`experiment`] runs a plan (data sets × estimators × seeds) into append-only
+//! records, tables and a page; [`tune`](mod@tune) searches an estimator's parameters; [`datasets`] tells which
+//! benchmark data are there.
+//!
+//! One fit, its model and its page are the business of the crate `paretau`, on which this one stands.
+
+pub mod datasets;
+pub mod experiment;
+mod lines;
+mod quiet;
+mod run_report;
+pub mod tune;
+
+pub use paretau_report::RunRecords;
+pub use run_report::{report_run, run_records};
