@@ -112,7 +112,7 @@ fn estimators_page(estimators: &[Value]) -> String {
         out += "\n| parameter | default | accepts | meaning |\n|---|---|---|---|\n";
         for param in items(estimator, "params") {
             let (name, accepts, help) = (text(param, "name"), text(param, "accepts"), text(param, "help"));
-            let default = default_text(&param["default"]);
+            let default = default_text(param);
             let _ = writeln!(out, "| `{name}` | {default} | {} | {} |", cell(accepts), cell(help));
         }
     }
@@ -179,12 +179,10 @@ fn tidy(text: &str) -> String {
     text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-fn default_text(value: &Value) -> String {
-    match value {
-        Value::Null => "auto".to_owned(),
-        Value::String(text) => format!("`{text}`"),
-        other => format!("`{other}`"),
-    }
+/// A default as `--set` takes it; what is left to the data stands without quotes.
+fn default_text(param: &Value) -> String {
+    let default = text(param, "default_text");
+    if param["default"].is_null() { default.to_owned() } else { format!("`{default}`") }
 }
 
 /// Text that does not break a Markdown table.

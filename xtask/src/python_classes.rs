@@ -54,8 +54,7 @@ fn class(name: &str, entries: &[&Value]) -> Result<String> {
             );
         }
     }
-    let stops_early = text(first, "family") == "neural" || text(first, "family") == "selection";
-    let common = common(stops_early);
+    let common = common(first["valid_share"].as_f64());
     if let Some(clash) = params.iter().find(|p| common.iter().any(|c| c.0 == text(p, "name"))) {
         bail!(
             "`{}` has a parameter `{}`, which every Python class has already",
@@ -124,23 +123,28 @@ fn class(name: &str, entries: &[&Value]) -> Result<String> {
     Ok(out)
 }
 
-type Common = (&'static str, &'static str, &'static str, &'static str);
+type Common = (&'static str, &'static str, String, &'static str);
 
 /// Arguments that every class has beside the estimator's own parameters.
-fn common(stops_early: bool) -> Vec<Common> {
+fn common(valid_share: Option<f64>) -> Vec<Common> {
     let mut out: Vec<Common> = vec![];
-    if stops_early {
-        out.push(("validation_fraction", "float", "0.2", "Share of the rows held out to decide when to stop."));
+    if let Some(share) = valid_share {
+        out.push((
+            "validation_fraction",
+            "float",
+            share.to_string(),
+            "Share of the rows held out to decide when to stop.",
+        ));
     }
     out.extend([
         (
             "random_state",
             "int, numpy generator or None",
-            "0",
+            "0".to_owned(),
             "Source of all randomness; the same number gives the same bits, whatever the number of threads.",
         ),
-        ("n_jobs", "int or None", "None", "Threads; None or -1 for all cores."),
-        ("verbose", "bool", "False", "Whether to tell of progress on stderr."),
+        ("n_jobs", "int or None", "None".to_owned(), "Threads; None or -1 for all cores."),
+        ("verbose", "bool", "False".to_owned(), "Whether to tell of progress on stderr."),
     ]);
     out
 }
@@ -214,7 +218,7 @@ mod tests {
 
     fn entry(name: &str, class: &str, kind: &str) -> Value {
         json!({
-            "name": name, "class": class, "family": "neural", "summary": "does it", "reference": "A, 2020",
+            "name": name, "class": class, "family": "neural", "valid_share": 0.2, "summary": "does it", "reference": "A, 2020",
             "params": [
                 {"name": "kind", "type": "str", "optional": false, "accepts": "one of a, b", "default": kind, "help": "which"},
                 {"name": "widths", "type": "list[int]", "optional": true, "accepts": "a list, or auto", "default": [3], "help": "how wide."},

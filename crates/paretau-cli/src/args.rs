@@ -179,7 +179,7 @@ pub(crate) struct EstimatorArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Share of rows that estimators with early stopping hold out
-    #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
+    #[arg(long, value_name = "SHARE", default_value_t = paretau::DEFAULT_VALID_SHARE)]
     pub(crate) valid: f64,
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use paretau::{Event, Observer};
-use paretau_study::experiment::{Method, Plan, Standing};
+use paretau_study::experiment::{Method, Plan, RunProgress};
 
 use crate::output;
 use crate::progress::Progress;
@@ -53,23 +53,23 @@ impl Board {
     }
 
     /// Takes note of a cell that is done.
-    pub(crate) fn seen(&self, standing: &Standing<'_>) {
+    pub(crate) fn seen(&self, progress: &RunProgress<'_>) {
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        note(&mut rows, standing, &self.metric);
+        note(&mut rows, progress, &self.metric);
         match &self.bar {
             Some(bar) => {
-                bar.set_length(standing.total as u64);
-                bar.set_position(standing.done as u64);
-                bar.set_prefix(format!(", {} left", about(standing.left)));
+                bar.set_length(progress.total as u64);
+                bar.set_position(progress.done as u64);
+                bar.set_prefix(format!(", {} left", about(progress.left)));
                 bar.set_message(table(&rows, &self.metric));
             }
-            None => self.progress.say(&line(standing, &self.metric)),
+            None => self.progress.say(&line(progress, &self.metric)),
         }
     }
 }
 
-fn note(rows: &mut [Row], standing: &Standing<'_>, metric: &str) {
-    let record = standing.record;
+fn note(rows: &mut [Row], progress: &RunProgress<'_>, metric: &str) {
+    let record = progress.record;
     let Some(row) = rows.iter_mut().find(|row| row.method == record.cell.method.label()) else { return };
     row.done += 1;
     row.failed += usize::from(record.error.is_some());
@@ -80,18 +80,18 @@ fn note(rows: &mut [Row], standing: &Standing<'_>, metric: &str) {
 }
 
 /// One line about a cell that is done.
-fn line(standing: &Standing<'_>, metric: &str) -> String {
-    let record = standing.record;
+fn line(progress: &RunProgress<'_>, metric: &str) -> String {
+    let record = progress.record;
     let result = match (&record.error, record.scores.get(metric)) {
         (Some(error), _) => format!("failed: {error}"),
         (None, Some(score)) => format!("{metric} {}", output::number(*score)),
         (None, None) => "done".to_owned(),
     };
-    let left = if standing.done == standing.total { String::new() } else { format!(", {} left", about(standing.left)) };
+    let left = if progress.done == progress.total { String::new() } else { format!(", {} left", about(progress.left)) };
     format!(
         "[{}/{}] {}, realisation {}, {}: {result} ({:.1} s){left}",
-        standing.done,
-        standing.total,
+        progress.done,
+        progress.total,
         record.cell.data.name,
         record.cell.realisation,
         record.cell.method.label(),
@@ -159,11 +159,11 @@ mod tests {
         let scores = [("pehe".to_owned(), 0.25)].into_iter().collect();
         let mut record = Record { key: cell.key(), cell, found: None, scores, error: None, seconds: 2.04 };
         let at = |record: &'_ Record| -> (String, Vec<Row>) {
-            let standing = Standing { record, done: 3, total: 10, left: Duration::from_mins(10) };
+            let progress = RunProgress { record, done: 3, total: 10, left: Duration::from_mins(10) };
             let mut rows: Vec<Row> =
                 plan.methods.iter().map(|m| Row { method: m.label().to_owned(), ..Row::default() }).collect();
-            note(&mut rows, &standing, "pehe");
-            (line(&standing, "pehe"), rows)
+            note(&mut rows, &progress, "pehe");
+            (line(&progress, "pehe"), rows)
         };
         let (told, rows) = at(&record);
         assert_eq!(told, "[3/10] synthetic d=15, realisation 1, lr-2: pehe 0.2500 (2.0 s), about 10 min left");

@@ -4,6 +4,7 @@ use std::io::{BufWriter, Write as _};
 
 use anyhow::Result;
 use paretau::data::{ColumnData, Table};
+pub(crate) use paretau::four_digits as number;
 use serde_json::Value;
 
 /// Prints one JSON document.
@@ -88,30 +89,9 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     [head, rule].into_iter().chain(rows.iter().map(|r| line(r))).collect::<Vec<_>>().join("\n")
 }
 
-/// A number with four significant digits, in plain notation where that is readable.
-pub(crate) fn number(value: f64) -> String {
-    let size = value.abs();
-    if value == 0.0 {
-        "0".to_owned()
-    } else if !(1e-4..1e7).contains(&size) {
-        format!("{value:.3e}")
-    } else {
-        let digits = (3 - size.log10().floor() as i32).clamp(0, 7) as usize;
-        format!("{value:.digits$}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_keep_four_digits() {
-        assert_eq!(
-            [0.0, 1.0, 0.012345, 12345.6, -3.2149, 1e-9].map(number),
-            ["0", "1.000", "0.01235", "12346", "-3.215", "1.000e-9"]
-        );
-    }
 
     #[test]
     fn columns_line_up() {

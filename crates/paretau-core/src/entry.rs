@@ -18,8 +18,6 @@ pub enum Family {
     Forest,
     /// Neural networks.
     Neural,
-    /// Methods that choose among others.
-    Selection,
 }
 
 impl Family {
@@ -30,7 +28,6 @@ impl Family {
             Self::MetaLearner => "meta-learner",
             Self::Forest => "forest",
             Self::Neural => "neural",
-            Self::Selection => "selection",
         }
     }
 }
@@ -46,6 +43,20 @@ pub struct Handles {
     pub categories: bool,
     /// More than two arms at once.
     pub many_arms: bool,
+}
+
+/// What an estimator can do beyond fitting, for whoever offers it: flags, Python arguments, messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Abilities {
+    /// Holds rows out to decide when to stop, so that the share of validation rows means something to it.
+    pub early_stopping: bool,
+    /// Leaves its state in a checkpoint, so that an interrupted fit can go on.
+    pub checkpoints: bool,
+}
+
+impl Abilities {
+    /// Fits in one go.
+    pub const NONE: Self = Self { early_stopping: false, checkpoints: false };
 }
 
 /// An estimator's entry in the lists.
@@ -65,6 +76,8 @@ pub struct EstimatorInfo {
     pub reference: &'static str,
     /// What it takes.
     pub handles: Handles,
+    /// What it can do beyond fitting.
+    pub abilities: Abilities,
 }
 
 /// The base learners that meta-learners may use; handed in by the registry.

@@ -4,6 +4,10 @@ use std::fmt;
 
 use crate::{Contrast, Design, Diagnostics, Effects, Error, Event, Features, Observer, Result, Seed, State};
 
+/// Share of the rows that estimators with early stopping hold out when nothing else is asked for: the one place where this
+/// default is written.
+pub const DEFAULT_VALID_SHARE: f64 = 0.2;
+
 /// Where a long fit may leave its state and find it again.
 pub trait CheckpointStore: Sync {
     /// The last saved state, if there is one.
@@ -26,9 +30,14 @@ pub struct FitContext<'a> {
 }
 
 impl<'a> FitContext<'a> {
-    /// A silent context with the usual validation share.
+    /// A context with the usual validation share and no checkpoints.
+    pub fn new(seed: Seed, observer: &'a dyn Observer) -> Self {
+        Self { seed, observer, valid_share: DEFAULT_VALID_SHARE, checkpoint: None }
+    }
+
+    /// The same, with nobody listening.
     pub fn silent(seed: Seed) -> FitContext<'static> {
-        FitContext { seed, observer: &crate::Silent, valid_share: 0.2, checkpoint: None }
+        FitContext::new(seed, &crate::Silent)
     }
 
     /// The same context with another seed.

@@ -3,7 +3,7 @@
 //! treatment are centred ([`crate::centre`]), and whether trees are honest and how they split ([`crate::choose`]).
 
 use paretau_core::{
-    BaseEntry, ConfigEntry, Design, Diagnostics, Error, Estimator, EstimatorInfo, Event, Family, FitContext,
+    Abilities, BaseEntry, ConfigEntry, Design, Diagnostics, Error, Estimator, EstimatorInfo, Event, Family, FitContext,
     FittedModel, Handles, ParamKind, ParamSpec, Result, Toolbox,
 };
 use serde::{Deserialize, Serialize};
@@ -161,6 +161,7 @@ pub const CAUSAL_FOREST: ConfigEntry<CausalForestConfig> = ConfigEntry {
         summary: "Honest causal forest with local centering and little-bags standard errors",
         reference: "Athey, Tibshirani and Wager 2019, Generalized random forests, Annals of Statistics 47(2)",
         handles: Handles { missing: true, sparse: true, categories: true, many_arms: true },
+        abilities: Abilities::NONE,
     },
     params: PARAMS,
     preset: CausalForestConfig::default,

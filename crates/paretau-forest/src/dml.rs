@@ -2,9 +2,9 @@
 //! whose splits re-estimate the effect in each child.
 
 use paretau_core::{
-    BaseEntry, Column, ConfigEntry, Design, Diagnostics, Effects, Error, Estimator, EstimatorInfo, Event, Family,
-    Features, FitContext, FittedModel, Handles, ParamKind, ParamSpec, Params, RegressionTask, Result, Target, Toolbox,
-    folds,
+    Abilities, BaseEntry, Column, ConfigEntry, Design, Diagnostics, Effects, Error, Estimator, EstimatorInfo, Event,
+    Family, Features, FitContext, FittedModel, Handles, ParamKind, ParamSpec, Params, RegressionTask, Result, Target,
+    Toolbox, folds,
 };
 use serde::{Deserialize, Serialize};
 
@@ -155,6 +155,7 @@ pub const CAUSAL_FOREST_DML: ConfigEntry<CausalForestDmlConfig> = ConfigEntry {
         summary: "Causal forest on cross-fitted residuals, effects fitted anew in every child",
         reference: "Oprescu, Syrgkanis and Wu 2019, Orthogonal random forest, ICML; as in EconML's CausalForestDML",
         handles: Handles { missing: true, sparse: true, categories: true, many_arms: false },
+        abilities: Abilities::NONE,
     },
     params: PARAMS,
     preset: CausalForestDmlConfig::default,

@@ -5,8 +5,8 @@
 //! are not clipped to [0, 1], because clipping would bias the effect, which is what they are for.
 
 use paretau_core::{
-    ConfigEntry, Design, Diagnostics, Effects, Error, Estimator, EstimatorInfo, Family, Features, FitContext,
-    FittedModel, Handles, Importance, ParamKind, ParamSpec, Result, State, Toolbox,
+    Abilities, ConfigEntry, Design, Diagnostics, Effects, Error, Estimator, EstimatorInfo, Family, Features,
+    FitContext, FittedModel, Handles, Importance, ParamKind, ParamSpec, Result, State, Toolbox,
 };
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +64,7 @@ pub const LR_1: ConfigEntry<LinearConfig> = ConfigEntry {
         summary: "Ridge regression with the treatment as a column: one effect for everyone",
         reference: "Hoerl and Kennard (1970)",
         handles: HANDLES,
+        abilities: Abilities::NONE,
     },
     params: PARAMS,
     preset: || LinearConfig { arms: LinearArms::Shared, penalty: None, folds: None },
@@ -81,6 +82,7 @@ pub const LR_2: ConfigEntry<LinearConfig> = ConfigEntry {
         summary: "One ridge regression an arm: the effect is linear in the features",
         reference: "Hoerl and Kennard (1970)",
         handles: HANDLES,
+        abilities: Abilities::NONE,
     },
     params: PARAMS,
     preset: || LinearConfig { arms: LinearArms::Separate, penalty: None, folds: None },

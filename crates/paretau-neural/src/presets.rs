@@ -1,7 +1,8 @@
 //! The presets: one configuration type, one build, different defaults.
 
 use paretau_core::{
-    ConfigEntry, Estimator, EstimatorEntry, EstimatorInfo, Family, FittedModel, Handles, Result, State, Toolbox,
+    Abilities, ConfigEntry, Estimator, EstimatorEntry, EstimatorInfo, Family, FittedModel, Handles, Result, State,
+    Toolbox,
 };
 
 use crate::config::{NetConfig, Network, WeightingName};
@@ -12,6 +13,7 @@ use crate::second_stage::{self, SecondStage};
 use crate::specs::SPECS;
 
 const HANDLES: Handles = Handles { missing: false, sparse: true, categories: false, many_arms: false };
+const ABILITIES: Abilities = Abilities { early_stopping: true, checkpoints: true };
 const DPSW: &str = "Chikahara and Ushiyama, UAI 2024";
 const DRCFR: &str = "Hassanpour and Greiner, ICLR 2020";
 
@@ -21,7 +23,16 @@ const fn entry(
     (summary, reference): (&'static str, &'static str),
     preset: fn() -> NetConfig,
 ) -> ConfigEntry<NetConfig> {
-    let info = EstimatorInfo { name, aliases, family: Family::Neural, class, summary, reference, handles: HANDLES };
+    let info = EstimatorInfo {
+        name,
+        aliases,
+        family: Family::Neural,
+        class,
+        summary,
+        reference,
+        handles: HANDLES,
+        abilities: ABILITIES,
+    };
     ConfigEntry { info, params: SPECS, preset, build, load }
 }
 

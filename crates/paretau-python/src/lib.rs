@@ -44,6 +44,9 @@ mod _paretau {
     use crate::table::Table;
 
     #[pymodule_export]
+    const DEFAULT_VALID_SHARE: f64 = paretau::DEFAULT_VALID_SHARE;
+
+    #[pymodule_export]
     #[allow(non_upper_case_globals)]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 }

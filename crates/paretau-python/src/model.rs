@@ -75,6 +75,16 @@ impl Model {
         serde_json::to_string(self.inner.about()).map_err(|e| usage(e.to_string()))
     }
 
+    /// The fit in a few lines.
+    fn summary(&self) -> String {
+        self.inner.summary()
+    }
+
+    /// The arms' overlap in a few lines, warnings last.
+    fn overlap_lines(&self) -> Vec<String> {
+        self.inner.about().overlap.in_words()
+    }
+
     /// One self-contained HTML page about the fit.
     fn report(&self, py: Python<'_>) -> PyResult<String> {
         enter(py, to_py, || paretau::report(&self.inner))

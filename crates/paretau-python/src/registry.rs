@@ -9,13 +9,13 @@ use crate::error::to_py;
 /// Every estimator's description, as a JSON array.
 #[pyfunction]
 pub(crate) fn describe_all() -> String {
-    Value::from(ESTIMATORS.iter().map(|entry| paretau::describe(*entry)).collect::<Vec<_>>()).to_string()
+    json!(ESTIMATORS.iter().map(|entry| paretau::describe(*entry)).collect::<Vec<_>>()).to_string()
 }
 
 /// The description of the estimator of that name or alias, as a JSON object.
 #[pyfunction]
 pub(crate) fn describe(name: &str) -> PyResult<String> {
-    Ok(paretau::describe(paretau::find(name).map_err(to_py)?).to_string())
+    Ok(json!(paretau::describe(paretau::find(name).map_err(to_py)?)).to_string())
 }
 
 /// Every metric: name, summary, which way is better, what it needs; as a JSON array.

@@ -4,7 +4,7 @@
 
 use std::error::Error;
 
-use paretau_report::{Records, render};
+use paretau_report::{ModelRecords, render};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("records.json and page.html, please".into());
     };
     let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(from)?)?;
-    let records: Records = serde_json::from_value(document.get("records").unwrap_or(&document).clone())?;
+    let records: ModelRecords = serde_json::from_value(document.get("records").unwrap_or(&document).clone())?;
     std::fs::write(to, render(&records)?)?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! One self-contained page about a fitted model, made from [`Records`] alone: no rows, no model, no network.
+//! One self-contained page about a fitted model, made from [`ModelRecords`] alone: no rows, no model, no network.
 //!
 //! The page is whole without a script: charts are drawn here as SVG, tables are tables. A small script adds what only a
 //! script can: sorting, filtering, pointing at marks, downloads. The same records give the same bytes.
@@ -20,6 +20,6 @@ pub use figure::{Content, Figure, FigureLine, FigurePoint, FigureRow, Panel};
 pub use page::{render, render_run};
 pub use records::{
     ArmOverlap, ArmWeights, Average, Balance, Bin, Curve, EffectGroup, EffectNode, EffectSplit, EffectSummary,
-    EffectTree, Findings, Interval, Making, OtherArm, Overlap, Param, Question, Records, RunComparison, RunPair,
-    RunPublished, RunRecords, RunScore, RunTail, SortedEffect, Subgroup, Tail, WeightRank,
+    EffectTree, Findings, Interval, Making, ModelRecords, OtherArm, OverlapSummary, Param, Question, RunComparison,
+    RunPair, RunPublished, RunRecords, RunScore, RunTail, SortedEffect, Subgroup, Tail, WeightRank,
 };

@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 use paretau_core::Result;
 
 use crate::html::{code, escape};
-use crate::records::{Records, RunRecords};
+use crate::records::{ModelRecords, RunRecords};
 use crate::sections::{self, Section};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// The page about a fitted model.
-pub fn render(records: &Records) -> Result<String> {
+pub fn render(records: &ModelRecords) -> Result<String> {
     let question = &records.question;
     let mut parts: Vec<Section> = vec![sections::answer(records)?];
     parts.extend(sections::who(records)?);

@@ -7,7 +7,7 @@ use crate::figure::Figure;
 
 /// Everything the page tells.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Records {
+pub struct ModelRecords {
     /// What was asked.
     pub question: Question,
     /// Average effects, the one of everybody first.
@@ -22,7 +22,7 @@ pub struct Records {
     /// What the fit found about its training rows; models of early versions have none.
     pub findings: Option<Findings>,
     /// Overlap of the arms.
-    pub overlap: Overlap,
+    pub overlap: OverlapSummary,
     /// Importance of the features, when the estimator tells it.
     pub importance: Vec<Importance>,
     /// How strongly a net with one encoder reads each feature.
@@ -268,7 +268,7 @@ pub struct Balance {
 
 /// Overlap of the arms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Overlap {
+pub struct OverlapSummary {
     /// Propensities of the control rows.
     pub control: Vec<Bin>,
     /// Propensities of the treated rows, in the same bins.

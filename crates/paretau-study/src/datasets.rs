@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 /// What was found of a data set.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum DatasetState {
     /// Nothing.
     Absent,
     /// So many realisations.
@@ -17,7 +17,7 @@ pub enum State {
     Altered(String),
 }
 
-impl fmt::Display for State {
+impl fmt::Display for DatasetState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Absent => write!(f, "no"),
@@ -29,17 +29,17 @@ impl fmt::Display for State {
 }
 
 /// Looks for a data set in a folder and checks the files whose digests are known.
-pub fn state(set: &Dataset, folder: &Path) -> State {
+pub fn state(set: &Dataset, folder: &Path) -> DatasetState {
     let found = set.realisations(folder).len();
     if found == 0 {
-        return State::Absent;
+        return DatasetState::Absent;
     }
     for (file, known) in set.digests {
         let Ok(bytes) = std::fs::read(folder.join(file)) else { continue };
         let digest: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
         if digest != *known {
-            return State::Altered((*file).to_owned());
+            return DatasetState::Altered((*file).to_owned());
         }
     }
-    State::Present(found)
+    DatasetState::Present(found)
 }

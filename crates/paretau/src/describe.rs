@@ -1,36 +1,79 @@
-//! An estimator as a JSON document: what docs, Python classes and `paretau describe` are made from.
+//! An estimator's description: what docs, Python classes and `paretau describe` are made from.
 
-use paretau_core::{EstimatorEntry, ParamKind};
-use serde_json::{Value, json};
+use paretau_core::{Abilities, DEFAULT_VALID_SHARE, EstimatorEntry, Family, Handles, ParamKind, param_text};
+use serde::Serialize;
+use serde_json::Value;
 
 /// Everything a user may know about an estimator.
-pub fn describe(entry: &dyn EstimatorEntry) -> Value {
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Description {
+    /// Registry name.
+    pub name: &'static str,
+    /// Other names it answers to.
+    pub aliases: &'static [&'static str],
+    /// Family.
+    pub family: Family,
+    /// Python class.
+    pub class: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// Where the method comes from.
+    pub reference: &'static str,
+    /// What it takes as it is.
+    pub handles: Handles,
+    /// What it can do beyond fitting.
+    pub abilities: Abilities,
+    /// Share of rows that it holds out for early stopping when nothing else is asked for; absent without early stopping.
+    pub valid_share: Option<f64>,
+    /// Its parameters.
+    pub params: Vec<ParamDescription>,
+}
+
+/// One parameter of an estimator.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ParamDescription {
+    /// Name.
+    pub name: &'static str,
+    /// Python's name of the type.
+    #[serde(rename = "type")]
+    pub type_name: &'static str,
+    /// Whether it may be left to the data.
+    pub optional: bool,
+    /// Accepted values in words.
+    pub accepts: String,
+    /// Default.
+    pub default: Value,
+    /// The default as `--set` takes it.
+    pub default_text: String,
+    /// What it does.
+    pub help: &'static str,
+}
+
+/// The description of an estimator.
+pub fn describe(entry: &dyn EstimatorEntry) -> Description {
     let info = entry.info();
     let defaults = entry.defaults();
-    let params: Vec<Value> = entry
-        .params()
-        .iter()
-        .map(|spec| {
-            json!({
-                "name": spec.name,
-                "type": type_name(&spec.kind),
-                "optional": matches!(spec.kind, ParamKind::Auto(_)),
-                "accepts": spec.kind.to_string(),
-                "default": defaults[spec.name],
-                "help": spec.help,
-            })
-        })
-        .collect();
-    json!({
-        "name": info.name,
-        "aliases": info.aliases,
-        "family": info.family,
-        "class": info.class,
-        "summary": info.summary,
-        "reference": info.reference,
-        "handles": info.handles,
-        "params": params,
-    })
+    let params = entry.params().iter().map(|spec| ParamDescription {
+        name: spec.name,
+        type_name: type_name(&spec.kind),
+        optional: matches!(spec.kind, ParamKind::Auto(_)),
+        accepts: spec.kind.to_string(),
+        default: defaults[spec.name].clone(),
+        default_text: param_text(&defaults[spec.name]),
+        help: spec.help,
+    });
+    Description {
+        name: info.name,
+        aliases: info.aliases,
+        family: info.family,
+        class: info.class,
+        summary: info.summary,
+        reference: info.reference,
+        handles: info.handles,
+        abilities: info.abilities,
+        valid_share: info.abilities.early_stopping.then_some(DEFAULT_VALID_SHARE),
+        params: params.collect(),
+    }
 }
 
 fn type_name(kind: &ParamKind) -> &'static str {

@@ -33,7 +33,7 @@ pub fn diagnose(table: Table, roles: &RoleSpec, seed: Seed, observer: &dyn Obser
     let encoder = Encoder::fit(&assigned.features, &EncoderPolicy::from(base.handles()), &all)?;
     let (x, _) = encoder.transform(&assigned.features)?;
     let design = assigned.design(x, encoder.columns().to_vec())?;
-    let ctx = FitContext { seed, observer, valid_share: 0.2, checkpoint: None };
+    let ctx = FitContext::new(seed, observer);
     let (_, e) = Overlap::fit(&design, None, &ctx)?;
     let (mut overlap, weights) = overlap_report(&e, (design.t(), design.weight()), &OverlapOptions::default())?;
     overlap.rows_at_risk.iter_mut().for_each(|row| *row = assigned.rows[*row]);

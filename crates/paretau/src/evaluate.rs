@@ -57,7 +57,7 @@ pub fn yardstick(assigned: &Assigned, seed: Seed, observer: &dyn Observer) -> Re
     let encoder = Encoder::fit(&assigned.features, &EncoderPolicy::from(base.handles()), &rows)?;
     let (x, _) = encoder.transform(&assigned.features)?;
     let design = assigned.design(x, encoder.columns().to_vec())?;
-    let ctx = FitContext { seed, observer, valid_share: 0.2, checkpoint: None };
+    let ctx = FitContext::new(seed, observer);
     ctx.event(&Event::Stage { name: "cross-fitting nuisances".to_owned(), total: None });
     let nuisance = nuisances(&design, base.build(&Params::none())?.as_ref(), &ctx)?;
     let inverse = inverse_weights(&nuisance.e, design.t(), Rule::Pareto, BOUND)?;

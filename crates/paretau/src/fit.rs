@@ -1,6 +1,8 @@
 //! From a table and the columns' roles to a fitted model.
 
-use paretau_core::{CheckpointStore, Design, Effects, Event, FitContext, Observer, Params, Result, Seed, Silent};
+use paretau_core::{
+    CheckpointStore, DEFAULT_VALID_SHARE, Design, Effects, Event, FitContext, Observer, Params, Result, Seed, Silent,
+};
 use paretau_data::{Assigned, Encoder, EncoderPolicy, RoleSpec, Table, assign, assign_all_arms};
 use paretau_eval::{OverlapOptions, overlap_report};
 
@@ -32,7 +34,14 @@ pub struct FitOptions<'a> {
 impl<'a> FitOptions<'a> {
     /// The estimator of that name with its defaults.
     pub fn new(estimator: &'a str) -> Self {
-        Self { estimator, params: Params::none(), seed: Seed(0), valid_share: 0.2, observer: &Silent, checkpoint: None }
+        Self {
+            estimator,
+            params: Params::none(),
+            seed: Seed(0),
+            valid_share: DEFAULT_VALID_SHARE,
+            observer: &Silent,
+            checkpoint: None,
+        }
     }
 }
 

@@ -1,9 +1,47 @@
 //! paretau: heterogeneous treatment effects with Pareto-smoothed weights.
 //!
-//! This crate is the front door: the [`registry`] of estimators, [`fit`](fit()) from a table to a [`Model`], the model file,
-//! and the names of the lower crates that a caller needs.
+//! The front door: the [`registry`] of estimators, [`fit`](fit()) from a table to a [`Model`], the model file, and the
+//! names of the lower crates that a caller needs. A table of rows and the roles of its columns become a model that
+//! predicts each row's effect, tells how far it can be trusted, and is saved as one file:
+//!
+//! ```
+//! use paretau::data::RoleSpec;
+//! use paretau::data::simulate::{TrialConfig, trial};
+//! use paretau::forest::{CAUSAL_FOREST, CausalForestConfig};
+//! use paretau::{ConfiguredEstimator, Model, Seed};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // 400 rows of a simulated trial: treatment `t`, outcome `y`, features, and the truth in `mu0`, `mu1` and `e`.
+//! let table = trial(&TrialConfig { n: 400, ..TrialConfig::default() }, Seed(1))?.table()?;
+//! let roles = RoleSpec {
+//!     truth: Some(("mu0".into(), "mu1".into())), // kept for scoring; no estimator sees it
+//!     ignore: vec!["e".into()],
+//!     ..RoleSpec::new("t", "y")
+//! };
+//!
+//! let config = CausalForestConfig { n_estimators: 100, ..CausalForestConfig::default() };
+//! let model = ConfiguredEstimator::new(&CAUSAL_FOREST, config)?.with_seed(Seed(1)).fit(table.clone(), &roles)?;
+//!
+//! let ate = model.about().averages.ate;
+//! assert!(ate.lo < ate.value && ate.value < ate.hi);
+//! let predictions = model.predict(&table)?;
+//! assert_eq!(predictions.effects.tau.len(), 400);
+//!
+//! let again = Model::from_bytes(&model.to_bytes()?)?;
+//! assert_eq!(again.predict(&table)?.effects, predictions.effects);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Two ways lead to a model. With [`ConfiguredEstimator`] an estimator's parameters are the fields of its configuration
+//! type, and a wrong name does not compile; with [`fit`](fit()) and [`FitOptions`] estimator and parameters are names, as
+//! on the command line. Both take any entry of the registry and give the same model.
+//!
+//! Plans of experiments and searches for parameters are in the crate `paretau-study`; who writes an estimator works with
+//! `paretau-core`.
 
 mod about;
+mod configured;
 mod describe;
 mod diagnose;
 mod evaluate;
@@ -14,21 +52,36 @@ pub mod model_file;
 mod overlap;
 pub mod registry;
 mod report;
+mod summary;
 mod threads;
 
-pub use about::{About, Averages, Estimate};
-pub use describe::describe;
+pub use about::{About, Averages, Estimate, OtherArm};
+pub use configured::ConfiguredEstimator;
+pub use describe::{Description, ParamDescription, describe};
 pub use diagnose::{Diagnosis, diagnose};
 pub use evaluate::{Yardstick, evaluate, nuisances, yardstick};
 pub use fit::{FitOptions, fit};
 pub use model::{Model, Predictions};
 pub use overlap::{Overlap, RowWeights};
-pub use paretau_core::*;
+pub use registry::{DEFAULT_ESTIMATOR, TOOLBOX, find};
+pub use report::{records, report};
+pub use summary::four_digits;
+pub use threads::with_threads;
+
+// The vocabulary of tables, estimators and results.
+pub use paretau_core::{
+    Abilities, CheckpointStore, Column, ColumnKind, ConfigEntry, Contrast, Csr, DEFAULT_VALID_SHARE, Dense, Design,
+    Diagnostics, Effects, Error, ErrorKind, Estimator, EstimatorEntry, EstimatorInfo, Event, Family, FeatureRole,
+    Features, FitContext, FittedModel, Handles, Importance, Interrupt, Observer, Oracle, OutcomeKind, ParamKind,
+    ParamSpec, Params, Result, Rng, Role, SearchRange, Seed, Silent, Split, State, Tensor, Toolbox, Warning,
+    param_text,
+};
+pub use paretau_report::{Findings, ModelRecords};
+
+// The crates below, each under its own name: entries stand beside their configuration types.
 pub use paretau_data as data;
 pub use paretau_eval as eval;
 pub use paretau_forest as forest;
 pub use paretau_kernels as kernels;
-pub use paretau_report::{Findings, Records};
-pub use registry::{DEFAULT_ESTIMATOR, TOOLBOX, find};
-pub use report::{records, report};
-pub use threads::with_threads;
+pub use paretau_learners as learners;
+pub use paretau_neural as neural;

@@ -1,9 +1,8 @@
 //! From a model to the records of its report, and to the page.
 
-use paretau_core::{Result, Warning};
+use paretau_core::{DEFAULT_VALID_SHARE, Result, Warning, param_text};
 use paretau_eval::{ArmOverlap, IMBALANCE, OverlapReport};
-use paretau_report::{Average, Balance, Bin, Curve, Interval, Making, Overlap, Param, Question, Records};
-use serde_json::Value;
+use paretau_report::{Average, Balance, Bin, Curve, Interval, Making, ModelRecords, OverlapSummary, Param, Question};
 
 use crate::about::{About, Estimate, OtherArm};
 use crate::findings;
@@ -15,10 +14,10 @@ pub fn report(model: &Model) -> Result<String> {
 }
 
 /// Everything that the page about a model tells.
-pub fn records(model: &Model) -> Records {
+pub fn records(model: &Model) -> ModelRecords {
     let about = model.about();
     let info = model.entry().info();
-    Records {
+    ModelRecords {
         question: Question {
             treatment: about.roles.treatment.clone(),
             arms: about.arms.clone(),
@@ -121,7 +120,7 @@ fn sentence(text: &str) -> String {
     if whole.ends_with(['.', '!', '?']) { whole } else { whole + "." }
 }
 
-fn overlap(report: &OverlapReport) -> Overlap {
+fn overlap(report: &OverlapReport) -> OverlapSummary {
     let arm = |a: &ArmOverlap| paretau_report::ArmOverlap {
         n: a.n,
         khat: a.khat,
@@ -131,7 +130,7 @@ fn overlap(report: &OverlapReport) -> Overlap {
         max_smoothed: a.max_smoothed,
         at_risk: a.at_risk,
     };
-    Overlap {
+    OverlapSummary {
         control: report.histogram.iter().map(|b| Bin { from: b.from, to: b.to, n: b.control }).collect(),
         treated: report.histogram.iter().map(|b| Bin { from: b.from, to: b.to, n: b.treated }).collect(),
         range: report.range,
@@ -208,21 +207,11 @@ fn params(model: &Model) -> Vec<Param> {
         .iter()
         .map(|spec| Param {
             name: spec.name.to_owned(),
-            value: typed(&values[spec.name]),
-            default: typed(&defaults[spec.name]),
+            value: param_text(&values[spec.name]),
+            default: param_text(&defaults[spec.name]),
             help: spec.help.to_owned(),
         })
         .collect()
-}
-
-/// A value as it stands after `--set key=`.
-fn typed(value: &Value) -> String {
-    match value {
-        Value::Null => "auto".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(typed).collect::<Vec<_>>().join(","),
-        other => other.to_string(),
-    }
 }
 
 /// The command that fits the same model again.
@@ -261,7 +250,7 @@ fn command(model: &Model) -> String {
     for param in params(model).iter().filter(|p| p.value != p.default) {
         flag("set", &format!("{}={}", param.name, param.value));
     }
-    if about.valid_share != 0.2 {
+    if about.valid_share != DEFAULT_VALID_SHARE {
         flag("valid", &about.valid_share.to_string());
     }
     flag("seed", &about.seed.0.to_string());

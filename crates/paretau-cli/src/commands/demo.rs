@@ -2,12 +2,12 @@
 
 use anyhow::{Context as _, Result};
 use paretau::data::{RoleSpec, Table, simulator, write_atomically, write_table};
+use paretau::eval::truth;
 use paretau::registry::ESTIMATORS;
 use paretau::{Error, FitOptions, Model, Params, Seed, Split};
 use serde_json::{Value, json};
 
 use super::effect;
-use super::fit::in_words;
 use crate::args::{Common, DemoArgs};
 use crate::output;
 use crate::progress::Progress;
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &DemoArgs, common: &Common) -> Result<()> {
     write_table(&args.out.join("data.csv"), &table)?;
     let split = Split::random(&made.t, 0.0, 0.25, Seed(common.seed))?;
     let (train, test) = (table.select(&split.train), table.select(&split.test));
-    let truth: Vec<f64> = made.oracle()?.select(&split.test).tau();
+    let oracle = made.oracle()?.select(&split.test);
     let roles = RoleSpec {
         truth: Some(("mu0".into(), "mu1".into())),
         // The true propensity; estimators make their own.
@@ -51,7 +51,8 @@ pub(crate) fn run(args: &DemoArgs, common: &Common) -> Result<()> {
         let model = paretau::fit(train.clone(), &roles, &options)?;
         let seconds = start.elapsed().as_secs_f64();
         let tau = model.predict(&test)?.effects.tau;
-        let (pehe_rel, ate_error) = errors(&tau, &truth);
+        let pehe_rel = truth::pehe_rel(&tau, &oracle)?.context("the simulated effect does not vary")?.value;
+        let ate_error = truth::ate_error(&tau, &oracle)?.value;
         fits.push(Fitted { model, pehe_rel, ate_error, seconds });
     }
     let kept = &fits.first().context("no estimator is registered")?.model;
@@ -60,16 +61,6 @@ pub(crate) fn run(args: &DemoArgs, common: &Common) -> Result<()> {
     write_atomically(&args.out.join("report.html"), paretau::report(kept)?.as_bytes())?;
     drop(progress);
     if common.json { output::json(&document(&fits, args)) } else { output::text(&for_people(&fits, args)) }
-}
-
-/// Root mean squared error over the spread of the truth, and the error of the mean.
-fn errors(tau: &[f64], truth: &[f64]) -> (f64, f64) {
-    let n = truth.len() as f64;
-    let mean = |v: &mut dyn Iterator<Item = f64>| v.sum::<f64>() / n;
-    let average = mean(&mut truth.iter().copied());
-    let spread = mean(&mut truth.iter().map(|t| (t - average).powi(2))).sqrt();
-    let pehe = mean(&mut tau.iter().zip(truth).map(|(a, b)| (a - b).powi(2))).sqrt();
-    (pehe / spread, (mean(&mut tau.iter().copied()) - average).abs())
 }
 
 fn write_effects(model: &Model, test: &Table, args: &DemoArgs) -> Result<()> {
@@ -100,7 +91,7 @@ fn for_people(fits: &[Fitted], args: &DemoArgs) -> String {
         })
         .collect();
     let table = output::table(&["estimator", "pehe_rel", "ate_error", "seconds"], &rows);
-    let first = fits.first().map_or(String::new(), |fit| in_words(&fit.model));
+    let first = fits.first().map_or(String::new(), |fit| fit.model.summary());
     let out = args.out.display();
     format!(
         "{ROWS} people with 15 features: five steer only who is treated, five only the outcome, five both (confounders).\n\

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &RunArgs, common: &Common) -> Result<()> {
             shard,
             data_folder: &data_folder,
             observer: &board,
-            watch: Some(&|standing| board.seen(standing)),
+            watch: Some(&|progress| board.seen(progress)),
         },
     )?;
     drop(board);

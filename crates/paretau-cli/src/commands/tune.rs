@@ -1,9 +1,9 @@
 //! `paretau tune`: a search for parameters on rows that the fits do not see.
 
 use anyhow::Result;
-use paretau::{Params, Seed};
+use paretau::{Params, Seed, param_text};
 use paretau_study::tune::{TuneOptions, TuneReport, TuneSpec, tune};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::data;
 use crate::args::{Common, TuneArgs};
@@ -46,16 +46,9 @@ pub(crate) fn run(args: &TuneArgs, common: &Common) -> Result<()> {
 
 /// The parameters as arguments of `fit`.
 fn set_line(params: &Params) -> String {
-    let words: Vec<String> = params.0.iter().map(|(name, value)| format!("--set {name}={}", plain(value))).collect();
+    let words: Vec<String> =
+        params.0.iter().map(|(name, value)| format!("--set {name}={}", param_text(value))).collect();
     words.join(" ")
-}
-
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(","),
-        other => other.to_string(),
-    }
 }
 
 fn for_people(args: &TuneArgs, report: &TuneReport) -> String {

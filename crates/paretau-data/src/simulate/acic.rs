@@ -66,6 +66,7 @@ pub(super) const ENTRY: Simulator = Simulator {
     reference: "in the manner of Dorie et al. 2019 and Shimoni et al. 2018",
     params: PARAMS,
     defaults: defaults::<AcicConfig>,
+    feature_thirds: false,
     run: |params, seed| acic(&configure("acic", PARAMS, params)?, seed),
 };
 

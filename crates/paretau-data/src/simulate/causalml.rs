@@ -50,6 +50,7 @@ pub(super) const ENTRY: Simulator = Simulator {
     reference: "Nie and Wager, Biometrika 2021; Louizos et al., NeurIPS 2017",
     params: PARAMS,
     defaults: defaults::<CausalmlConfig>,
+    feature_thirds: false,
     run: |params, seed| causalml(&configure("causalml", PARAMS, params)?, seed),
 };
 

@@ -76,6 +76,7 @@ pub(super) const ENTRY: Simulator = Simulator {
     reference: "Wager and Athey 2018; Athey and Imbens 2016; Künzel et al. 2019; Nie and Wager 2021",
     params: PARAMS,
     defaults: defaults::<GrfConfig>,
+    feature_thirds: false,
     run: |params, seed| grf(&configure("grf", PARAMS, params)?, seed),
 };
 

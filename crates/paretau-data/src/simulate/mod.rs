@@ -43,6 +43,9 @@ pub struct Simulator {
     pub params: &'static [ParamSpec],
     /// Their defaults as a JSON object.
     pub defaults: fn() -> Value,
+    /// Whether its features come in equal thirds: instruments, confounders, adjustment variables, so that what encoders
+    /// read of them can be scored.
+    pub feature_thirds: bool,
     /// Draws a data set.
     pub run: fn(&Params, Seed) -> Result<Simulated>,
 }

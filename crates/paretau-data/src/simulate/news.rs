@@ -89,6 +89,7 @@ pub(super) const ENTRY: Simulator = Simulator {
     reference: "Johansson et al., ICML 2016, on documents drawn by latent Dirichlet allocation",
     params: PARAMS,
     defaults: defaults::<NewsConfig>,
+    feature_thirds: false,
     run: |params, seed| news(&configure("news", PARAMS, params)?, seed),
 };
 

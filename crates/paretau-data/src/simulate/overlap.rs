@@ -54,6 +54,7 @@ pub(super) const ENTRY: Simulator = Simulator {
     reference: "",
     params: PARAMS,
     defaults: defaults::<OverlapConfig>,
+    feature_thirds: false,
     run: |params, seed| overlap(&configure("overlap", PARAMS, params)?, seed),
 };
 

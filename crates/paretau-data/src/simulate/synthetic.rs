@@ -47,6 +47,7 @@ pub(super) const ENTRY: Simulator = Simulator {
     reference: "Chikahara and Ushiyama, UAI 2024",
     params: PARAMS,
     defaults: defaults::<SyntheticConfig>,
+    feature_thirds: true,
     run: |params, seed| synthetic(&configure("synthetic", PARAMS, params)?, seed),
 };
 

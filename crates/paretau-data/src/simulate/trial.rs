@@ -49,6 +49,7 @@ pub(super) const ENTRY: Simulator = Simulator {
     reference: "",
     params: PARAMS,
     defaults: defaults::<TrialConfig>,
+    feature_thirds: false,
     run: |params, seed| trial(&configure("trial", PARAMS, params)?, seed),
 };
 

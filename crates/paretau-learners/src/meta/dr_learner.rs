@@ -5,8 +5,8 @@
 //! rows then decide the regression. They are clipped, trimmed, or, by default, Pareto-smoothed within each arm.
 
 use paretau_core::{
-    ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family, Features, FitContext, FittedModel,
-    ParamKind, ParamSpec, Result, Target, Toolbox,
+    Abilities, ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family, Features, FitContext,
+    FittedModel, ParamKind, ParamSpec, Result, Target, Toolbox,
 };
 use serde::{Deserialize, Serialize};
 
@@ -84,6 +84,7 @@ pub const DR_LEARNER: ConfigEntry<DrConfig> = ConfigEntry {
         summary: "Regression of doubly robust scores with Pareto-smoothed inverse weights",
         reference: "Kennedy (2023)",
         handles: HANDLES,
+        abilities: Abilities::NONE,
     },
     params: PARAMS,
     preset: || DrConfig {

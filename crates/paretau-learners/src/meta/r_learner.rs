@@ -4,8 +4,8 @@
 //! `Σ w ((y - m) - (t - e) tau(x))²`, that is, a regression of `(y - m)/(t - e)` with weights `w (t - e)²`.
 
 use paretau_core::{
-    ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family, Features, FitContext, FittedModel,
-    ParamKind, ParamSpec, Result, Target, Toolbox,
+    Abilities, ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family, Features, FitContext,
+    FittedModel, ParamKind, ParamSpec, Result, Target, Toolbox,
 };
 use serde::{Deserialize, Serialize};
 
@@ -79,6 +79,7 @@ pub const R_LEARNER: ConfigEntry<RConfig> = ConfigEntry {
         summary: "Regression of outcome residuals on treatment residuals",
         reference: "Nie and Wager (2021)",
         handles: HANDLES,
+        abilities: Abilities::NONE,
     },
     params: PARAMS,
     preset: || RConfig {

@@ -1,8 +1,8 @@
 //! S-learner: a single outcome model that reads the treatment as one more column.
 
 use paretau_core::{
-    Column, ColumnKind, ConfigEntry, Csr, Dense, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family,
-    Features, FitContext, FittedModel, ParamSpec, Result,
+    Abilities, Column, ColumnKind, ConfigEntry, Csr, Dense, Design, Diagnostics, Effects, Estimator, EstimatorInfo,
+    Family, Features, FitContext, FittedModel, ParamSpec, Result,
 };
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +36,7 @@ pub const S_LEARNER: ConfigEntry<SConfig> = ConfigEntry {
         summary: "One outcome model with the treatment as a column",
         reference: "Künzel, Sekhon, Bickel and Yu (2019)",
         handles: HANDLES,
+        abilities: Abilities::NONE,
     },
     params: PARAMS,
     preset: || SConfig { base: "forest".into(), base_params: String::new() },

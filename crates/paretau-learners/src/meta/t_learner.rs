@@ -1,8 +1,8 @@
 //! T-learner: one outcome model an arm.
 
 use paretau_core::{
-    ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family, Features, FitContext, FittedModel,
-    ParamSpec, Result,
+    Abilities, ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family, Features, FitContext,
+    FittedModel, ParamSpec, Result,
 };
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,7 @@ pub const T_LEARNER: ConfigEntry<TConfig> = ConfigEntry {
         summary: "One outcome model an arm",
         reference: "Künzel, Sekhon, Bickel and Yu (2019)",
         handles: HANDLES,
+        abilities: Abilities::NONE,
     },
     params: PARAMS,
     preset: || TConfig { base: "forest".into(), base_params: String::new() },

@@ -5,8 +5,8 @@
 //! imputed with the well-learned control outcomes.
 
 use paretau_core::{
-    ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family, Features, FitContext, FittedModel,
-    ParamSpec, Result, Target, Toolbox,
+    Abilities, ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family, Features, FitContext,
+    FittedModel, ParamSpec, Result, Target, Toolbox,
 };
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +57,7 @@ pub const X_LEARNER: ConfigEntry<XConfig> = ConfigEntry {
         summary: "Imputed effects learned in each arm and mixed by propensity; good with unbalanced arms",
         reference: "Künzel, Sekhon, Bickel and Yu (2019)",
         handles: HANDLES,
+        abilities: Abilities::NONE,
     },
     params: PARAMS,
     preset: || XConfig {

@@ -14,9 +14,9 @@ from . import _checks, _frames, _tables
 from ._compat import BaseEstimator
 from ._errors import DataWarning, NotFittedError, SchemaError, UsageError
 from ._inference import EffectInference, normal_quantile
-from ._paretau import Model, Table, describe, evaluate, fit
+from ._paretau import DEFAULT_VALID_SHARE, Model, Table, describe, evaluate, fit
 from ._progress import Progress
-from ._report import OverlapReport, summary_text
+from ._report import OverlapReport
 
 #: Constructor arguments that are not parameters of the estimator itself.
 COMMON = ("random_state", "n_jobs", "verbose", "validation_fraction")
@@ -207,12 +207,12 @@ class Estimator(BaseEstimator):
     def overlap_report(self) -> OverlapReport:
         """How well the arms overlapped in training: k-hat and effective sample sizes per arm, rows at risk, warnings."""
         self._check_fitted()
-        return OverlapReport(json.loads(self.model_.about())["overlap"])
+        return OverlapReport(json.loads(self.model_.about())["overlap"], self.model_.overlap_lines())
 
     def summary(self) -> str:
         """The fit in a dozen lines of text."""
         self._check_fitted()
-        return summary_text(json.loads(self.model_.about()))
+        return "\n".join([self.model_.summary(), *(f"note: {note}" for note in self.notes_)])
 
     def report(self, path: str | os.PathLike[str] | None = None) -> str:
         """One self-contained HTML page about the fit, written to `path` when one is given; the page is returned."""
@@ -263,7 +263,7 @@ class Estimator(BaseEstimator):
             estimator=self._entry(params),
             params=text,
             seed=seed_from(self.random_state),
-            valid_share=float(getattr(self, "validation_fraction", 0.2)),
+            valid_share=float(getattr(self, "validation_fraction", DEFAULT_VALID_SHARE)),
             n_jobs=threads(self.n_jobs),
             listener=Progress() if self.verbose else None,
         )

@@ -111,7 +111,7 @@ def tune(
     objective: str = "factual",
     folds: int = 1,
     space: dict[str, Any] | None = None,
-    validation_fraction: float = 0.2,
+    validation_fraction: float = _paretau.DEFAULT_VALID_SHARE,
     records: str | os.PathLike[str] | None = None,
     resume: bool = False,
     random_state: Any = 0,

@@ -10,7 +10,7 @@ use crate::html::{code, escape};
 use crate::number::{Unit, count, percent};
 use crate::paint::Paint;
 use crate::plot::{Key, Mark, Plot, Shape};
-use crate::records::{Interval, Question, Records};
+use crate::records::{Interval, ModelRecords, Question};
 
 /// The question, as the page's title.
 pub(crate) fn title(question: &Question) -> String {
@@ -18,7 +18,7 @@ pub(crate) fn title(question: &Question) -> String {
 }
 
 /// The answer, the warnings, and the averages.
-pub(crate) fn answer(records: &Records) -> Result<Section> {
+pub(crate) fn answer(records: &ModelRecords) -> Result<Section> {
     let unit = unit(records);
     let mut html = String::new();
     if let Some(average) = records.averages.first() {
@@ -56,7 +56,7 @@ fn sentence(question: &Question, effect: Interval, unit: Unit) -> String {
 }
 
 /// The arms that the rest of the page is silent about.
-fn other_arms(records: &Records, unit: Unit) -> String {
+fn other_arms(records: &ModelRecords, unit: Unit) -> String {
     if records.other_arms.is_empty() {
         return String::new();
     }
@@ -80,7 +80,7 @@ fn other_arms(records: &Records, unit: Unit) -> String {
 }
 
 /// What surrounds the answer: the plain difference, the spread of the effects, the condition on which it stands.
-fn context(records: &Records, unit: Unit) -> String {
+fn context(records: &ModelRecords, unit: Unit) -> String {
     let question = &records.question;
     let mut out = String::from("<p>");
     if let (Some(findings), Some(average)) = (&records.findings, records.averages.first()) {
@@ -132,7 +132,7 @@ fn warnings(warnings: &[String]) -> String {
     format!("<div class=\"notice\"><h3>Before you rely on it</h3><ul>{items}</ul></div>")
 }
 
-fn averages(records: &Records, unit: Unit) -> Plot {
+fn averages(records: &ModelRecords, unit: Unit) -> Plot {
     let mut rows: Vec<(String, Interval, Paint)> =
         records.averages.iter().map(|a| (a.of.clone(), a.effect, Paint::Main)).collect();
     if let Some(findings) = &records.findings {
@@ -186,7 +186,7 @@ pub(super) fn axis_label(question: &Question) -> String {
     }
 }
 
-fn meanings(records: &Records) -> String {
+fn meanings(records: &ModelRecords) -> String {
     let items: Vec<String> =
         records.averages.iter().map(|a| format!("<b>{}</b>: {}", escape(&a.of), escape(&a.meaning))).collect();
     items.join("; ") + "."

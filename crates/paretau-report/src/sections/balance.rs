@@ -8,14 +8,14 @@ use crate::html::{Cell, Table, code};
 use crate::number::{count, fixed};
 use crate::paint::Paint;
 use crate::plot::{Key, Mark, Plot, Shape};
-use crate::records::{Balance, Records};
+use crate::records::{Balance, ModelRecords};
 
 /// Differences beyond this many standard deviations are usually called imbalance.
 const IMBALANCE: f64 = 0.1;
 /// Features in the chart, the most different ones; the table has more.
 const SHOWN: usize = 25;
 
-pub(crate) fn balance(records: &Records) -> Result<Option<Section>> {
+pub(crate) fn balance(records: &ModelRecords) -> Result<Option<Section>> {
     let Some(findings) = records.findings.as_ref().filter(|f| !f.balance.is_empty()) else { return Ok(None) };
     let all = &findings.balance;
     let off =

@@ -8,14 +8,14 @@ use crate::html::{Cell, Table, code};
 use crate::number::{count, fixed, percent};
 use crate::paint::Paint;
 use crate::plot::{Key, Mark, Plot, Shape};
-use crate::records::Records;
+use crate::records::ModelRecords;
 
 /// Features in a chart; the table has more.
 const SHOWN: usize = 20;
 /// Features in a table.
 const LISTED: usize = 300;
 
-pub(crate) fn features(records: &Records) -> Result<Option<Section>> {
+pub(crate) fn features(records: &ModelRecords) -> Result<Option<Section>> {
     let mut html = String::new();
     if !records.roles.is_empty() {
         html += &roles(&records.roles)?;

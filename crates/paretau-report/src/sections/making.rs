@@ -3,9 +3,9 @@
 use super::Section;
 use crate::html::{Cell, Table, code, escape};
 use crate::number::significant;
-use crate::records::Records;
+use crate::records::ModelRecords;
 
-pub(crate) fn making(records: &Records) -> Section {
+pub(crate) fn making(records: &ModelRecords) -> Section {
     let making = &records.making;
     let question = &records.question;
     let mut html = format!(

@@ -19,10 +19,10 @@ pub(crate) use training::training;
 pub(crate) use who::who;
 
 use crate::number::Unit;
-use crate::records::Records;
+use crate::records::ModelRecords;
 
 /// How this page tells effects.
-pub(crate) fn unit(records: &Records) -> Unit {
+pub(crate) fn unit(records: &ModelRecords) -> Unit {
     let width = records.averages.first().map_or(0.0, |average| average.effect.hi - average.effect.lo);
     Unit::new(records.question.binary, width)
 }

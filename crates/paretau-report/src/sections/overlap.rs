@@ -8,12 +8,12 @@ use crate::html::{Cell, Table};
 use crate::number::{count, fixed, percent, significant, tick};
 use crate::paint::Paint;
 use crate::plot::{Key, Mark, Plot, Shape};
-use crate::records::{ArmOverlap, ArmWeights, Overlap, Records, WeightRank};
+use crate::records::{ArmOverlap, ArmWeights, ModelRecords, OverlapSummary, WeightRank};
 
 const ARMS: [&str; 2] = ["control", "treated"];
 const PAINTS: [Paint; 2] = [Paint::Control, Paint::Treated];
 
-pub(crate) fn overlap(records: &Records) -> Result<Section> {
+pub(crate) fn overlap(records: &ModelRecords) -> Result<Section> {
     let overlap = &records.overlap;
     let mut html = format!(
         "<p>People can be compared where both arms occur. Propensities, the chances of being treated given the features, run \
@@ -58,7 +58,7 @@ fn alike(weights: &ArmWeights) -> bool {
     }
 }
 
-fn propensities(overlap: &Overlap) -> Plot {
+fn propensities(overlap: &OverlapSummary) -> Plot {
     let mut marks = vec![];
     let mut top: [f64; 2] = [0.0; 2];
     for (arm, (bins, side)) in [(&overlap.control, -1.0), (&overlap.treated, 1.0)].into_iter().enumerate() {
@@ -102,7 +102,7 @@ fn propensities(overlap: &Overlap) -> Plot {
     }
 }
 
-fn effective(overlap: &Overlap) -> Plot {
+fn effective(overlap: &OverlapSummary) -> Plot {
     let kinds = ["raw", "truncated", "smoothed"];
     let mut names = vec![];
     let mut marks = vec![];
@@ -249,7 +249,7 @@ fn tails(weights: &[ArmWeights; 2]) -> Plot {
     }
 }
 
-fn khat_words(overlap: &Overlap) -> String {
+fn khat_words(overlap: &OverlapSummary) -> String {
     let told: Vec<String> = overlap
         .arms
         .iter()
@@ -270,7 +270,7 @@ fn khat_words(overlap: &Overlap) -> String {
     )
 }
 
-fn table(overlap: &Overlap) -> String {
+fn table(overlap: &OverlapSummary) -> String {
     type Row<'a> = (&'a str, &'a dyn Fn(&ArmOverlap) -> Cell);
     let whole = |v: f64| Cell::number(v, &fixed(v, 0));
     let digits = |v: f64| Cell::number(v, &significant(v, 3));

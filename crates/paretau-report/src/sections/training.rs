@@ -7,9 +7,9 @@ use crate::axis::Axis;
 use crate::number::{count, significant};
 use crate::paint::Paint;
 use crate::plot::{Key, Mark, Plot, Shape};
-use crate::records::{Curve, Records};
+use crate::records::{Curve, ModelRecords};
 
-pub(crate) fn training(records: &Records) -> Result<Option<Section>> {
+pub(crate) fn training(records: &ModelRecords) -> Result<Option<Section>> {
     let curves: Vec<&Curve> = records.training.iter().filter(|c| c.points.len() > 1).collect();
     if curves.is_empty() {
         return Ok(None);

@@ -11,9 +11,9 @@ use crate::html::{Cell, Table, code, escape};
 use crate::number::{Unit, count, percent};
 use crate::paint::Paint;
 use crate::plot::{Key, Mark, Plot, Shape};
-use crate::records::{EffectNode, EffectSummary, Findings, Interval, Question, Records};
+use crate::records::{EffectNode, EffectSummary, Findings, Interval, ModelRecords, Question};
 
-pub(crate) fn who(records: &Records) -> Result<Option<Section>> {
+pub(crate) fn who(records: &ModelRecords) -> Result<Option<Section>> {
     let Some(findings) = &records.findings else { return Ok(None) };
     let unit = unit(records);
     let question = &records.question;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use paretau_core::{Error, Params, Result};
+use paretau_core::{DEFAULT_VALID_SHARE, Error, Params, Result};
 use paretau_data::{Dataset, RoleSpec};
 use paretau_eval::{Better, METRICS, Metric};
 use serde::{Deserialize, Serialize};
@@ -231,7 +231,7 @@ pub struct SplitSpec {
 
 impl Default for SplitSpec {
     fn default() -> Self {
-        Self { valid: 0.2, test: 0.2 }
+        Self { valid: DEFAULT_VALID_SHARE, test: 0.2 }
     }
 }
 

@@ -9,7 +9,7 @@ use paretau_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::cell::Cell;
-use super::searching::Found;
+use super::search::TunedParams;
 use crate::lines;
 
 /// The result of one cell.
@@ -21,7 +21,7 @@ pub struct Record {
     pub cell: Cell,
     /// What a search for parameters found, when the plan asks for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub found: Option<Found>,
+    pub found: Option<TunedParams>,
     /// Scores on the test rows; empty when the cell failed.
     pub scores: BTreeMap<String, f64>,
     /// Why it failed.
@@ -33,13 +33,13 @@ pub struct Record {
 
 /// The records of a run's folder.
 #[derive(Debug)]
-pub struct Records {
+pub struct StudyRecords {
     path: PathBuf,
     file: File,
     by_key: HashMap<String, Record>,
 }
 
-impl Records {
+impl StudyRecords {
     /// Opens a folder's records. Without `resume` the folder must not have any.
     pub fn open(folder: &Path, resume: bool) -> Result<Self> {
         let path = folder.join("records.jsonl");

@@ -12,9 +12,9 @@ use rayon::prelude::*;
 
 use super::cell::{Cell, Shard};
 use super::plan::{DataSpec, Plan};
-use super::records::{Record, Records};
-use super::searching::{self, Searches};
-use super::standing::{Clock, Watch};
+use super::progress::{Clock, Watch};
+use super::records::{Record, StudyRecords};
+use super::search::{self, Searches};
 use crate::quiet::Quiet;
 use paretau::{FitOptions, fit};
 
@@ -56,12 +56,12 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>) -> Result<RunReport> {
         .filter(|(i, _)| options.shard.holds(*i))
         .map(|(_, cell)| cell)
         .collect();
-    let records = Mutex::new(Records::open(options.folder, options.resume)?);
+    let records = Mutex::new(StudyRecords::open(options.folder, options.resume)?);
     // Whoever reads the records later, finished or not, finds what they are of.
     super::results::write_plan(plan, options.folder)?;
     let lock = || records.lock().unwrap_or_else(PoisonError::into_inner);
     let open: Vec<&Cell> = cells.iter().filter(|cell| lock().get(&cell.key()).is_none()).collect();
-    let searches = searching::searches(&open, options)?;
+    let searches = search::searches(&open, options)?;
     options.observer.event(&Event::Stage { name: plan.name.clone(), total: Some(open.len() as u64) });
     let clock = Mutex::new(Clock::start(&open, lock().of(&cells).into_iter()));
     open.par_iter().try_for_each(|cell| -> Result<()> {
@@ -72,10 +72,10 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>) -> Result<RunReport> {
         lock().append(record.clone())?;
         // Told under the lock, so that counts go up from line to line.
         let mut clock = clock.lock().unwrap_or_else(PoisonError::into_inner);
-        let standing = clock.done(&record);
-        options.observer.event(&Event::Progress { done: standing.done as u64 });
+        let progress = clock.done(&record);
+        options.observer.event(&Event::Progress { done: progress.done as u64 });
         if let Some(watch) = options.watch {
-            watch(&standing);
+            watch(&progress);
         }
         Ok(())
     })?;
@@ -94,7 +94,7 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>) -> Result<RunReport> {
 fn work(cell: &Cell, searches: &Searches, options: &RunOptions<'_>) -> Result<Record> {
     let start = Instant::now();
     let mut found = None;
-    let outcome = match searching::key(cell).and_then(|key| searches.get(&key)) {
+    let outcome = match search::key(cell).and_then(|key| searches.get(&key)) {
         None => scores(cell, &cell.method.params, options),
         Some(Err(message)) => Err(Error::unfit(message.clone())),
         Some(Ok(best)) => {
@@ -113,7 +113,7 @@ fn work(cell: &Cell, searches: &Searches, options: &RunOptions<'_>) -> Result<Re
 
 fn scores(cell: &Cell, params: &Params, options: &RunOptions<'_>) -> Result<BTreeMap<String, f64>> {
     let (table, roles) = rows(&cell.data, cell.realisation, options.data_folder)?;
-    let (train, test) = parted(&table, &roles, cell, cell.realisation)?;
+    let (train, test) = train_test(&table, &roles, cell, cell.realisation)?;
     drop(table);
     let quiet = Quiet(options.observer);
     let fit_options = FitOptions {
@@ -127,9 +127,9 @@ fn scores(cell: &Cell, params: &Params, options: &RunOptions<'_>) -> Result<BTre
     let predictions = model.predict(&test)?;
     let assigned = assign(test, &roles)?;
     let rows = Observed::new(&assigned.t, &assigned.y)?;
-    // Only there are the features' roles known by thirds.
-    let thirds = cell.data.simulator.as_deref() == Some("synthetic");
-    let encoders = thirds.then(|| encoders_of(&model.about().diagnostics));
+    let simulator = cell.data.simulator.as_deref().map(paretau_data::simulator).transpose()?;
+    let encoders =
+        simulator.is_some_and(|simulator| simulator.feature_thirds).then(|| encoders_of(&model.about().diagnostics));
     let evidence = Evidence {
         tau: &predictions.effects.tau,
         rows: Some(rows),
@@ -171,7 +171,7 @@ pub(super) fn rows(data: &DataSpec, realisation: u64, folder: &Path) -> Result<(
 
 /// Training and test rows. The split depends on the data set alone, so that every method sees the same rows and a search
 /// never sees the test rows of the realisation it searches on.
-pub(super) fn parted(table: &Table, roles: &RoleSpec, cell: &Cell, realisation: u64) -> Result<(Table, Table)> {
+pub(super) fn train_test(table: &Table, roles: &RoleSpec, cell: &Cell, realisation: u64) -> Result<(Table, Table)> {
     let whole = assign(table.clone(), roles)?;
     let split = Split::random(&whole.t, 0.0, cell.split.test, Seed(realisation).named("test rows"))?;
     let pick = |rows: &[usize]| table.select(&rows.iter().map(|&i| whole.rows[i]).collect::<Vec<_>>());

@@ -1,5 +1,7 @@
 //! Records as tables: mean ± standard deviation over realisations and seeds, failures counted, never dropped.
 
+use paretau_core::param_text;
+
 use super::plan::Plan;
 use super::records::Record;
 
@@ -86,7 +88,7 @@ pub(super) fn found(plan: &Plan, records: &[&Record]) -> Option<String> {
         let Some(found) = &record.found else { continue };
         // What the plan fixes was not found.
         let own = found.params.0.iter().filter(|(name, _)| !record.cell.method.params.0.contains_key(*name));
-        let params: Vec<String> = own.map(|(name, value)| format!("{name}={}", shown(value))).collect();
+        let params: Vec<String> = own.map(|(name, value)| format!("{name}={}", param_text(value))).collect();
         let params = if params.is_empty() { "as they were".to_owned() } else { params.join(" ") };
         let ratio = found.default_value.map_or("–".to_owned(), |default| format!("{:.3}", found.value / default));
         let row = format!(
@@ -112,11 +114,6 @@ pub(super) fn found(plan: &Plan, records: &[&Record]) -> Option<String> {
             rows.join("\n")
         )
     })
-}
-
-/// A parameter's value as `--set` takes it.
-fn shown(value: &serde_json::Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn mean_and_sd(value: Option<(f64, f64)>) -> String {

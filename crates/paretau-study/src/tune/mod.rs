@@ -23,7 +23,7 @@ pub use search::Search;
 pub use space::{Dimension, Space};
 pub use trials::{Trial, Trials};
 
-use objective::Judge;
+use objective::HeldOutLoss;
 
 /// How to search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub struct TuneSpec {
     pub trials: usize,
     /// How the next trial is chosen.
     pub search: Search,
-    /// What a trial is judged by.
+    /// What a trial is measured by.
     pub objective: Objective,
     /// Folds of cross-validation; 1 holds out one set of validation rows.
     pub folds: usize,
@@ -123,10 +123,10 @@ pub fn tune(table: &Table, roles: &RoleSpec, options: &TuneOptions<'_>) -> Resul
     entry.resolved(&spec.fixed)?;
     let space = if spec.space.is_empty() { Space::of(entry) } else { spec.space.clone() }.without(&spec.fixed);
     space.check(entry)?;
-    // Truth columns are not among what `assign` gives away as features, and the judge never asks for the oracle.
+    // Truth columns are not among what `assign` gives away as features, and the loss never asks for the oracle.
     let assigned = assign(table.clone(), roles)?;
     let parts = parts(&assigned, spec, options.seed)?;
-    let judge = Judge::new(spec.objective, &assigned, options.seed, options.observer)?;
+    let loss = HeldOutLoss::new(spec.objective, &assigned, options.seed, options.observer)?;
     let mut trials =
         Trials::open(options.records, options.resume, &trials::heading(entry.info().name, options, &assigned))?;
     let proposals = space.capacity(spec.search).map_or(spec.trials, |most| spec.trials.min(most + 1));
@@ -136,7 +136,7 @@ pub fn tune(table: &Table, roles: &RoleSpec, options: &TuneOptions<'_>) -> Resul
             0 => spec.fixed.clone(),
             _ => merged(&spec.fixed, search::propose(&space, spec.search, index, trials.all(), options.seed)?),
         };
-        let trial = run_trial(index, params, table, roles, &assigned, &parts, &judge, trials.all(), options)?;
+        let trial = run_trial(index, params, table, roles, &assigned, &parts, &loss, trials.all(), options)?;
         trials.append(trial)?;
         options.observer.event(&Event::Progress { done: index as u64 + 1 });
     }
@@ -181,7 +181,7 @@ fn run_trial(
     roles: &RoleSpec,
     assigned: &Assigned,
     parts: &[Fold],
-    judge: &Judge,
+    loss: &HeldOutLoss,
     before: &[Trial],
     options: &TuneOptions<'_>,
 ) -> Result<Trial> {
@@ -201,7 +201,7 @@ fn run_trial(
         };
         let outcome = fit(pick(&part.train), roles, &fit_options)
             .and_then(|model| model.predict(&pick(&part.held_out)))
-            .and_then(|predictions| judge.loss(&predictions.effects, &part.held_out));
+            .and_then(|predictions| loss.of(&predictions.effects, &part.held_out));
         match outcome {
             Ok(loss) => trial.folds.push(loss),
             Err(Error::Interrupted) => return Err(Error::Interrupted),

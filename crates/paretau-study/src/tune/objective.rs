@@ -1,4 +1,4 @@
-//! What a trial is judged by: losses on rows that its fit did not see, none of which needs the truth.
+//! What a trial is measured by: losses on rows that its fit did not see, none of which needs the truth.
 
 use paretau_core::{Effects, Error, Observer, Result, Seed};
 use paretau_data::Assigned;
@@ -30,7 +30,7 @@ impl std::str::FromStr for Objective {
 }
 
 /// An objective with what it needs of the rows, computed once for all trials.
-pub(super) struct Judge {
+pub(super) struct HeldOutLoss {
     rows: Rows,
     t: Vec<u8>,
     weight: Vec<f64>,
@@ -42,7 +42,7 @@ enum Rows {
     R { y_residual: Vec<f64>, t_residual: Vec<f64> },
 }
 
-impl Judge {
+impl HeldOutLoss {
     pub(super) fn new(objective: Objective, rows: &Assigned, seed: Seed, observer: &dyn Observer) -> Result<Self> {
         let t = rows.t.clone();
         let weight = rows.weight.clone().unwrap_or_else(|| vec![1.0; t.len()]);
@@ -61,7 +61,7 @@ impl Judge {
     }
 
     /// The loss of predictions for the given rows.
-    pub(super) fn loss(&self, effects: &Effects, held_out: &[usize]) -> Result<f64> {
+    pub(super) fn of(&self, effects: &Effects, held_out: &[usize]) -> Result<f64> {
         let (mut total, mut weights) = (0.0, 0.0);
         for (k, &i) in held_out.iter().enumerate() {
             let error = match &self.rows {

@@ -32,14 +32,14 @@ const MOST_BALANCED: usize = 200;
 const MOST_FEATURES: usize = 40;
 
 /// The rows of a fit with everything that was estimated about them.
-struct Evidence<'a> {
+struct ScoredRows<'a> {
     design: &'a Design,
     effects: &'a Effects,
     /// Doubly robust scores.
     scores: Vec<f64>,
 }
 
-impl Evidence<'_> {
+impl ScoredRows<'_> {
     /// The doubly robust estimate for some rows.
     fn seen(&self, rows: &[usize]) -> Interval {
         interval(self.mean_of(rows, &self.scores))
@@ -72,7 +72,7 @@ pub(crate) fn find(
     let rows = Observed::of(design)?;
     let nuisance = Nuisance::from_arms(effects.mu0.clone(), effects.mu1.clone(), e.to_vec());
     let inverse = inverse_weights(e, design.t(), Rule::Pareto, BOUND)?;
-    let evidence = Evidence { design, effects, scores: nuisance.scores(&rows, &inverse.w) };
+    let evidence = ScoredRows { design, effects, scores: nuisance.scores(&rows, &inverse.w) };
     let summary = summary(effects, held_out);
     let varies = summary.sd > 0.0;
     let grouped = if varies { Grouped::of(&assigned.features, &effects.tau, MOST_FEATURES) } else { vec![] };
@@ -97,7 +97,7 @@ fn interval(score: Score) -> Interval {
 }
 
 /// Difference of the arms' mean outcomes.
-fn raw_difference(evidence: &Evidence<'_>) -> Interval {
+fn raw_difference(evidence: &ScoredRows<'_>) -> Interval {
     let design = evidence.design;
     let [control, treated] = [0, 1].map(|arm| evidence.mean_of(&design.rows_of_arm(arm), design.y()));
     let se = match (control.se, treated.se) {

@@ -2,7 +2,7 @@
 
 use paretau_report::Subgroup;
 
-use super::Evidence;
+use super::ScoredRows;
 use super::grouped::{GroupKind, Grouped};
 
 /// Features that are told.
@@ -12,11 +12,11 @@ const LEVELS: usize = 6;
 /// Fewest rows of each arm in a subgroup.
 const FEWEST: usize = 10;
 
-pub(super) fn subgroups(evidence: &Evidence<'_>, grouped: &[Grouped]) -> Vec<Subgroup> {
+pub(super) fn subgroups(evidence: &ScoredRows<'_>, grouped: &[Grouped]) -> Vec<Subgroup> {
     grouped.iter().map(|g| of_feature(evidence, g)).filter(|g| g.len() > 1).take(FEATURES).flatten().collect()
 }
 
-fn of_feature(evidence: &Evidence<'_>, grouped: &Grouped) -> Vec<Subgroup> {
+fn of_feature(evidence: &ScoredRows<'_>, grouped: &Grouped) -> Vec<Subgroup> {
     let mut parts: Vec<(String, Vec<u8>)> = match &grouped.kind {
         GroupKind::Levels(names) => {
             names.iter().take(LEVELS).enumerate().map(|(k, name)| (name.clone(), vec![k as u8])).collect()
@@ -45,7 +45,7 @@ fn of_feature(evidence: &Evidence<'_>, grouped: &Grouped) -> Vec<Subgroup> {
     parts.into_iter().filter_map(|(level, codes)| subgroup(evidence, grouped, level, &codes)).collect()
 }
 
-fn subgroup(evidence: &Evidence<'_>, grouped: &Grouped, level: String, codes: &[u8]) -> Option<Subgroup> {
+fn subgroup(evidence: &ScoredRows<'_>, grouped: &Grouped, level: String, codes: &[u8]) -> Option<Subgroup> {
     let rows: Vec<usize> = (0..grouped.codes.len()).filter(|&i| codes.contains(&grouped.codes[i])).collect();
     let n_treated = rows.iter().filter(|&&i| evidence.design.t()[i] == 1).count();
     if n_treated < FEWEST || rows.len() - n_treated < FEWEST {

@@ -2,7 +2,7 @@
 
 use paretau_report::{EffectNode, EffectSplit, EffectTree};
 
-use super::Evidence;
+use super::ScoredRows;
 use super::grouped::{GroupKind, Grouped};
 
 /// Questions from the root to a leaf.
@@ -20,7 +20,7 @@ struct Question<'a> {
     gain: f64,
 }
 
-pub(super) fn tree(evidence: &Evidence<'_>, grouped: &[Grouped]) -> EffectTree {
+pub(super) fn tree(evidence: &ScoredRows<'_>, grouped: &[Grouped]) -> EffectTree {
     let all: Vec<usize> = (0..evidence.effects.tau.len()).collect();
     let total = squares(evidence, &all);
     let mut left = 0.0;
@@ -30,7 +30,7 @@ pub(super) fn tree(evidence: &Evidence<'_>, grouped: &[Grouped]) -> EffectTree {
 }
 
 /// Sum of squares about the mean.
-fn squares(evidence: &Evidence<'_>, rows: &[usize]) -> f64 {
+fn squares(evidence: &ScoredRows<'_>, rows: &[usize]) -> f64 {
     let tau = &evidence.effects.tau;
     let mean = rows.iter().map(|&i| tau[i]).sum::<f64>() / rows.len().max(1) as f64;
     rows.iter().map(|&i| (tau[i] - mean).powi(2)).sum()
@@ -38,7 +38,7 @@ fn squares(evidence: &Evidence<'_>, rows: &[usize]) -> f64 {
 
 /// The node of these rows; what its leaves leave unexplained is added to `left`.
 fn node(
-    evidence: &Evidence<'_>,
+    evidence: &ScoredRows<'_>,
     grouped: &[Grouped],
     rows: &[usize],
     depth: usize,
@@ -68,7 +68,7 @@ fn node(
 }
 
 fn question<'a>(
-    evidence: &Evidence<'_>,
+    evidence: &ScoredRows<'_>,
     grouped: &'a [Grouped],
     rows: &[usize],
     fewest: usize,
@@ -132,7 +132,7 @@ mod tests {
     use paretau_core::{Dense, Design, Effects, Features, Seed};
     use paretau_data::{Table, TableColumn, Text};
 
-    use super::super::{Evidence, subgroups};
+    use super::super::{ScoredRows, subgroups};
     use super::*;
 
     /// Rows whose effect is 2 for the old, 1 for the young in the north, 0 for the others; ages have gaps.
@@ -171,7 +171,7 @@ mod tests {
     fn the_tree_finds_the_steps_and_its_words_are_true() {
         let (table, design, effects) = people();
         let scores = effects.tau.clone();
-        let evidence = Evidence { design: &design, effects: &effects, scores };
+        let evidence = ScoredRows { design: &design, effects: &effects, scores };
         let grouped = Grouped::of(&table, &effects.tau, 40);
         assert_eq!(grouped[0].name, "age");
         let tree = tree(&evidence, &grouped);
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn subgroups_cover_every_row_once() {
         let (table, design, effects) = people();
-        let evidence = Evidence { design: &design, effects: &effects, scores: effects.tau.clone() };
+        let evidence = ScoredRows { design: &design, effects: &effects, scores: effects.tau.clone() };
         let grouped = Grouped::of(&table, &effects.tau, 40);
         let found = subgroups::subgroups(&evidence, &grouped);
         for feature in ["age", "region", "noise"] {

@@ -8,7 +8,7 @@ use super::records::Record;
 
 /// How far a run is, the moment a cell is done.
 #[derive(Debug, Clone, Copy)]
-pub struct Standing<'a> {
+pub struct RunProgress<'a> {
     /// What was just recorded.
     pub record: &'a Record,
     /// Cells done in this run.
@@ -20,7 +20,7 @@ pub struct Standing<'a> {
 }
 
 /// Hears of every cell that is done; called from any thread.
-pub type Watch<'a> = &'a (dyn Fn(&Standing<'_>) + Sync);
+pub type Watch<'a> = &'a (dyn Fn(&RunProgress<'_>) + Sync);
 
 /// What cells of a kind took so far.
 type Took = BTreeMap<(String, String), (f64, usize)>;
@@ -70,7 +70,7 @@ impl Clock {
     }
 
     /// A cell is done.
-    pub(super) fn done<'a>(&mut self, record: &'a Record) -> Standing<'a> {
+    pub(super) fn done<'a>(&mut self, record: &'a Record) -> RunProgress<'a> {
         self.learn(record);
         self.work += record.seconds;
         self.done += 1;
@@ -79,7 +79,7 @@ impl Clock {
         }
         let at_once = (self.work / self.start.elapsed().as_secs_f64().max(1e-9)).max(1.0);
         let left = Duration::from_secs_f64((self.work_left() / at_once).min(1e9));
-        Standing { record, done: self.done, total: self.total, left }
+        RunProgress { record, done: self.done, total: self.total, left }
     }
 
     /// Seconds of work in the open cells: as cells of the same method and data took, else of the same method, else all.
@@ -123,8 +123,8 @@ mod tests {
         };
         // Five realisations of a quick method and five of a slow one; the slow one is unknown at first.
         let first = record(&cells[0], 1.0);
-        let standing = clock.done(&first);
-        assert_eq!((standing.done, standing.total), (1, 10));
+        let progress = clock.done(&first);
+        assert_eq!((progress.done, progress.total), (1, 10));
         assert!((clock.work_left() - 9.0).abs() < 1e-9);
         clock.done(&record(&cells[1], 100.0));
         assert!((clock.work_left() - (4.0 + 400.0)).abs() < 1e-9, "{}", clock.work_left());

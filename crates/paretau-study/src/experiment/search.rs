@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::cell::{Cell, Shard, digest};
-use super::runner::{RunOptions, parted, rows};
+use super::runner::{RunOptions, rows, train_test};
 use crate::quiet::Quiet;
 use crate::tune::{TuneOptions, TuneSpec, tune};
 
 /// What a search found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Found {
+pub struct TunedParams {
     /// The realisation whose training rows were searched on.
     pub realisation: u64,
     /// Parameters of the best trial that differ from the defaults.
@@ -29,7 +29,7 @@ pub struct Found {
 }
 
 /// What became of every search; the message of a search that failed.
-pub(super) type Searches = BTreeMap<String, std::result::Result<Found, String>>;
+pub(super) type Searches = BTreeMap<String, std::result::Result<TunedParams, String>>;
 
 /// The digest of what decides a search. The number of trials does not belong to it: more of them go on with a search.
 pub(super) fn key(cell: &Cell) -> Option<String> {
@@ -88,11 +88,11 @@ fn draws(cell: &Cell) -> Seed {
     Seed(cell.seed).named(&digest(&data))
 }
 
-fn search(cell: &Cell, records: &std::path::Path, options: &RunOptions<'_>) -> Result<Found> {
+fn search(cell: &Cell, records: &std::path::Path, options: &RunOptions<'_>) -> Result<TunedParams> {
     let Some(spec) = &cell.tune else { return Err(Error::unfit("there is nothing to search")) };
     let realisation = searched_on(cell);
     let (table, roles) = rows(&cell.data, realisation, options.data_folder)?;
-    let (train, _) = parted(&table, &roles, cell, realisation)?;
+    let (train, _) = train_test(&table, &roles, cell, realisation)?;
     let spec = TuneSpec { fixed: cell.method.params.clone(), ..spec.clone() };
     let quiet = Quiet(options.observer);
     let report = tune(
@@ -108,7 +108,7 @@ fn search(cell: &Cell, records: &std::path::Path, options: &RunOptions<'_>) -> R
             observer: &quiet,
         },
     )?;
-    Ok(Found {
+    Ok(TunedParams {
         realisation,
         params: report.best,
         value: report.value,

@@ -1,0 +1,91 @@
+//! A fitted model in a few lines of text: what `paretau fit` prints and Python's `summary()` returns.
+
+use paretau_core::Role;
+
+use crate::about::Estimate;
+use crate::model::Model;
+
+/// Features of one role that are named.
+const MOST_NAMED: usize = 8;
+
+impl Model {
+    /// The facts of the fit in a few lines: rows, average effects, overlap, what encoders read, warnings.
+    pub fn summary(&self) -> String {
+        let about = self.about();
+        let mut lines = vec![
+            format!(
+                "{}: {} rows ({} treated), {} features after encoding",
+                about.estimator, about.n_rows, about.n_treated, about.n_features
+            ),
+            format!(
+                "average effect of `{}` on `{}`: {} (95 % interval {} to {})",
+                about.roles.treatment,
+                about.roles.outcome,
+                four_digits(about.averages.ate.value),
+                four_digits(about.averages.ate.lo),
+                four_digits(about.averages.ate.hi)
+            ),
+        ];
+        // Where the arms hardly overlap, the average over everyone rests on extrapolation, and these two say more.
+        let [treated, either] = [&about.averages.att, &about.averages.ato].map(with_interval);
+        lines.push(format!("among the treated {treated}; among those who could have gone either way {either}"));
+        if !about.other_arms.is_empty() {
+            let (others, arms) = (about.other_arms.iter().map(|arm| arm.n_rows), 2 + about.other_arms.len());
+            let rows = about.n_rows + others.sum::<usize>();
+            let (name, n_features) = (&about.estimator, about.n_features);
+            lines[0] = format!("{name}: {rows} rows in {arms} arms, {n_features} features after encoding");
+            let pair = format!("arm `{}` against `{}` ({} rows of both):", about.arms[1], about.arms[0], about.n_rows);
+            lines.insert(1, pair);
+        }
+        lines.extend(about.overlap.in_words());
+        lines.extend(about.other_arms.iter().map(|arm| {
+            let (name, control, n_rows) = (&arm.name, &about.arms[0], arm.n_rows);
+            format!("arm `{name}` against `{control}` ({n_rows} rows): average effect {}", with_interval(&arm.ate))
+        }));
+        let roles =
+            [(Role::Confounder, "confounders"), (Role::Instrument, "instruments"), (Role::Adjuster, "adjusters")];
+        lines.extend(roles.into_iter().filter_map(|(role, label)| self.features_of(role, label)));
+        lines.extend(about.own_warnings().map(|warning| format!("warning: {}", warning.message)));
+        lines.join("\n")
+    }
+
+    /// The features that a net's encoders gave a role.
+    fn features_of(&self, role: Role, label: &str) -> Option<String> {
+        let roles = self.about().diagnostics.roles.iter();
+        let names: Vec<&str> = roles.filter(|found| found.role == role).map(|found| found.name.as_str()).collect();
+        let more = names.len().saturating_sub(MOST_NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let shown = names[..names.len().min(MOST_NAMED)].join(", ");
+        (!names.is_empty()).then(|| format!("{label}: {shown}{more}"))
+    }
+}
+
+fn with_interval(estimate: &Estimate) -> String {
+    format!("{} ({} to {})", four_digits(estimate.value), four_digits(estimate.lo), four_digits(estimate.hi))
+}
+
+/// A number with four significant digits, in plain notation where that is readable.
+pub fn four_digits(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 {
+        "0".to_owned()
+    } else if !(1e-4..1e7).contains(&size) {
+        format!("{value:.3e}")
+    } else {
+        let digits = (3 - size.log10().floor() as i32).clamp(0, 7) as usize;
+        format!("{value:.digits$}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_four_digits() {
+        assert_eq!(
+            [0.0, 1.0, 0.012345, 12345.6, -3.2149, 1e-9].map(four_digits),
+            ["0", "1.000", "0.01235", "12346", "-3.215", "1.000e-9"]
+        );
+    }
+}
