@@ -1,9 +1,11 @@
-"""What changed between two runs of a study: python gain.py BEFORE/records.jsonl AFTER/records.jsonl
+"""What changed between two runs of a study: python gain.py BEFORE AFTER
 
-For every data set and method, the geometric mean of the later error over the earlier one within realisations and seeds, with a
-95 % bootstrap interval over them. Of a tuned study only the methods that were searched are told.
+Each is a `records.jsonl`, or `before.csv:STUDY` for one of the earlier runs of which only the errors are kept. For every data
+set and method, the geometric mean of the later error over the earlier one within realisations and seeds, with a 95 % bootstrap
+interval over them. Of a tuned study only the methods that were searched are listed.
 """
 
+import csv
 import json
 import math
 import random
@@ -12,6 +14,12 @@ from collections import defaultdict
 
 
 def errors(path: str) -> dict[tuple, float]:
+    path, _, study = path.partition(":")
+    if study:
+        rows = [row for row in csv.DictReader(open(path, newline="")) if row["study"] == study]
+        if not rows:
+            sys.exit(f"{path} has no study `{study}`")
+        return {(r["data"], r["method"], int(r["realisation"]), int(r["seed"])): float(r["pehe"]) for r in rows}
     records = [json.loads(line) for line in open(path)]
     if any("found" in record for record in records):
         records = [record for record in records if "found" in record]
