@@ -1,8 +1,8 @@
 """Errors of the causal forest beside EconML's on data with a known truth, without the Python package of paretau.
 
 Same sets, same 70/30 split and same trees as the table of errors of bench_forests.py; ours is run by the example
-`effects_file`, synthetic designs are drawn by the command line. The data folder is the one PARETAU_DATA names; the
-command is `PARETAU` (default: target/release/paretau). Results of the peers are kept in the folder of `--keep`, since
+`effects_file`, synthetic designs are drawn by the command line, and both are built first. The data folder is the one PARETAU_DATA
+names; PARETAU names another command to draw with. Results of the peers are kept in the folder of `--keep`, since
 they take most of the time.
 """
 
@@ -21,13 +21,14 @@ import numpy as np
 import pandas as pd
 
 ROOT = forests.ROOT
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 DESIGNS = ["simple", "aw1", "aw2", "aw3", "aw3reverse", "ai1", "ai2"]
 PROCESSES = [("grf", f"design={name}") for name in DESIGNS] + [("causalml", f"mode={mode}") for mode in (1, 2, 3, 4)]
 
 
 def synthetic(keep: Path) -> Iterator[forests.Study]:
     """The synthetic designs by the command line: three draws each, 2,000 rows, 10 features."""
-    program = os.environ.get("PARETAU", str(ROOT / "target" / "release" / "paretau"))
+    program = os.environ.get("PARETAU", str(TARGET / "release" / "paretau"))
     path = keep / "drawn.csv"
     for process, setting in PROCESSES:
         for seed in range(3):
@@ -78,9 +79,9 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     options.keep.mkdir(parents=True, exist_ok=True)
-    cargo = ["cargo", "build", "--release", "--quiet", "-p", "paretau-forest", "--example", "effects_file"]
-    subprocess.run(cargo, check=True, cwd=ROOT)
-    program = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "examples" / "effects_file"
+    cargo = ["cargo", "build", "--release", "--quiet", "-p", "paretau-cli", "-p", "paretau-forest", "--bin", "paretau"]
+    subprocess.run([*cargo, "--example", "effects_file"], check=True, cwd=ROOT)
+    program = TARGET / "release" / "examples" / "effects_file"
     peers = ["EconML grf.CausalForest", "EconML CausalForestDML"]
     found: dict[str, list[list[float]]] = {}
     for number, study in enumerate(studies(options.keep)):

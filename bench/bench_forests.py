@@ -1,8 +1,8 @@
 """Forests beside scikit-learn's and EconML's in one run, with the same threads and the same trees: Markdown tables.
 
 Times on a shared machine wander and only their ratio means something. Every fit that is timed runs in a fresh process,
-which also tells the peak of its memory as the operating system counts it. The tables of errors need the data folder
-that PARETAU_DATA names (default: ../shared/data); a set that is absent is skipped and the output says so.
+which also reports the peak of its memory as the operating system counts it. The tables of errors need the data folder
+that PARETAU_DATA names (default: `data` in the repository); a set that is absent is skipped and the output says so.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ class Study(NamedTuple):
 
 def data_folder() -> Path:
     """Where real data are looked for."""
-    return Path(os.environ.get("PARETAU_DATA", ROOT.parent / "shared" / "data"))
+    return Path(os.environ.get("PARETAU_DATA", ROOT / "data"))
 
 
 def studies(quick: bool) -> Iterator[Study]:

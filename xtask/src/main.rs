@@ -1,6 +1,6 @@
 //! Developer commands: `cargo xtask <verb>`.
 //!
-//! One file a verb. Each does its own set-up, so that a fresh clone with Rust and Python needs nothing else.
+//! One file per verb. Each does its own set-up, so that a fresh clone with Rust and Python needs nothing else.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
@@ -23,7 +23,8 @@ cargo xtask <verb>
   layers           check that crates depend on lower layers only
   golden [--check] make the golden files with the reference libraries, or compare with them
   browser          look at the report in a headless Chromium (part of test)
-  bench [NAME]     time paretau beside its peers in one run and print ratios
+  bench [NAME …]   time paretau beside its peers and print ratios: all benchmarks in turn, or those named
+  bench --list     name the benchmarks
 ";
 
 fn main() -> ExitCode {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::shell;
 
@@ -17,23 +17,24 @@ impl Venv {
         if !venv.python().exists() {
             shell::run(&mut shell::command(system_python()?, &["-m", "venv", folder]))?;
         }
-        let wanted = fs::read_to_string(shell::root().join(requirements))?;
-        let stamp = venv.0.join("installed.txt");
-        if fs::read_to_string(&stamp).ok().as_ref() != Some(&wanted) {
-            let file = requirements.to_string_lossy();
-            shell::run(&mut shell::command(venv.python(), &["-m", "pip", "install", "--quiet", "-r", &file]))?;
-            fs::write(stamp, wanted)?;
-        }
+        venv.install(requirements, &[])?;
         Ok(venv)
     }
 
     /// Installs a second requirements file without build isolation: for packages whose build needs those of the first.
     pub(crate) fn add_without_isolation(&self, requirements: &Path) -> Result<()> {
-        let wanted = fs::read_to_string(shell::root().join(requirements))?;
-        let stamp = self.0.join("installed-late.txt");
+        self.install(requirements, &["--no-build-isolation"])
+    }
+
+    /// Installs a requirements file unless it was installed as it stands; each file has its own stamp, since
+    /// benchmarks share an environment.
+    fn install(&self, requirements: &Path, options: &[&str]) -> Result<()> {
+        let wanted = fs::read_to_string(shell::root().join(requirements))
+            .with_context(|| format!("cannot read {}", requirements.display()))?;
+        let file = requirements.to_string_lossy();
+        let stamp = self.0.join(format!("installed-{}", requirements.file_name().unwrap_or_default().to_string_lossy()));
         if fs::read_to_string(&stamp).ok().as_ref() != Some(&wanted) {
-            let file = requirements.to_string_lossy();
-            let args = ["-m", "pip", "install", "--quiet", "--no-build-isolation", "-r", &file];
+            let args = [&["-m", "pip", "install", "--quiet"], options, &["-r", &file]].concat();
             shell::run(&mut self.command(&args))?;
             fs::write(stamp, wanted)?;
         }
