@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::arms::{ArmsForest, ArmsForestModel};
 use crate::causal_model::{CausalForestModel, Facts, Nuisance, out_of_bag};
-use crate::centre::Centrer;
+use crate::centre::Centering;
 use crate::choose::{Shape, Trial};
 use crate::dml::Criterion;
-use crate::forest::Ground;
+use crate::forest::{BinnedRows, GrowContext};
 use crate::grow::{Candidates, Growth};
 use crate::importance::importance;
-use crate::input::{self, ground};
+use crate::input::{self, binned_rows};
 use crate::mean_forest::weighted_mean;
-use crate::recipes::{self, CausalRule, Kitchen};
+use crate::recipes::{self, CausalRule};
 use crate::rows::{CausalRows, two_arms};
 use crate::sample::{Sampler, Sampling, Units};
 use crate::split::{Balance, Treatment, Variance};
@@ -219,32 +219,32 @@ impl CausalForest {
     pub fn fit_rows(&self, rows: &CausalRows<'_>, ctx: &FitContext<'_>) -> Result<CausalForestModel> {
         rows.check()?;
         let config = &self.config;
-        let ground = ground(rows.x, rows.columns, config.max_bins, config.exact)?;
+        let binned = binned_rows(rows.x, rows.columns, config.max_bins, config.exact)?;
         let units = Units::new(rows.x.n_rows(), rows.groups);
         if units.len() < 4 {
             return Err(Error::unfit(format!("groups: a forest needs at least 4 groups, there are {}", units.len())));
         }
-        let centrer = self.centrer(&ground, &units, rows, ctx);
-        let (m, e) = (centrer.fit(rows.y, "outcome")?, centrer.fit(rows.treatment, "treatment")?);
+        let centering = self.centering(&binned, &units, rows, ctx);
+        let (m, e) = (centering.fit(rows.y, "outcome")?, centering.fit(rows.treatment, "treatment")?);
         let m_hat = rows.y_hat.unwrap_or(&m.held_out);
         let e_hat = rows.e_hat.unwrap_or(&e.held_out);
         let zy = residuals(rows, m_hat, e_hat);
         let min_variance = 1e-10 * rows.treatment_variance();
         let overall = overall(&zy, rows.weight);
-        let shape = Trial { forest: self, ground: &ground, units: &units, rows, zy: &zy, overall, min_variance, ctx }
+        let shape = Trial { forest: self, binned: &binned, units: &units, rows, zy: &zy, overall, min_variance, ctx }
             .choose(self.config.honest, self.config.criterion)?;
         let sampler = Sampler { sampling: self.sampling(shape.honest), units, seed: ctx.seed.named("causal") };
         ctx.event(&Event::Stage { name: "growing the causal forest".into(), total: Some(config.n_estimators as u64) });
-        let kitchen = Kitchen {
-            ground: &ground,
+        let context = GrowContext {
+            binned: &binned,
             growth: self.growth(rows.x.n_cols()),
             sampler: &sampler,
             n_trees: config.n_estimators,
             weight: rows.weight,
             ctx,
         };
-        let (forest, in_bag) = recipes::causal(&kitchen, self.rule(shape), &zy, min_variance)?;
-        let slopes = out_of_bag(&forest, &ground, &in_bag);
+        let (forest, in_bag) = recipes::causal(&context, self.rule(shape), &zy, min_variance)?;
+        let slopes = out_of_bag(&forest, &binned, &in_bag);
         let facts = Facts { binary: rows.is_binary(), overall, n_rows: rows.x.n_rows() };
         let held_out = CausalForestModel::assemble(&slopes, m_hat, e_hat, &facts);
         let mut diagnostics = Diagnostics { importance: importance(&forest, rows.columns), ..Diagnostics::default() };
@@ -294,15 +294,15 @@ impl CausalForest {
     }
 
     /// What outcome and treatment are centred by.
-    pub(crate) fn centrer<'a>(
+    pub(crate) fn centering<'a>(
         &self,
-        ground: &'a Ground,
+        binned: &'a BinnedRows,
         units: &'a Units,
         rows: &'a CausalRows<'a>,
         ctx: &'a FitContext<'a>,
-    ) -> Centrer<'a> {
+    ) -> Centering<'a> {
         let n_trees = self.config.n_nuisance.unwrap_or((self.config.n_estimators / 4).clamp(50, 100));
-        Centrer { ground, units, rows, linear: self.linear, n_trees, ctx }
+        Centering { binned, units, rows, linear: self.linear, n_trees, ctx }
     }
 
     /// Trees of the final forest, and how many share a bag.

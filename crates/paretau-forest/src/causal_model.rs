@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::bins::Bins;
 use crate::centre::Centre;
 use crate::effect::{Slope, slope};
-use crate::forest::{Forest, Ground, InBag};
+use crate::forest::{BinnedRows, Forest, InBag};
 use crate::input;
 use crate::leaf::moments_width;
 
@@ -105,8 +105,8 @@ pub(crate) struct Facts {
 }
 
 /// Effects of the training rows from trees that have not seen them; nothing for a row that all have seen.
-pub(crate) fn out_of_bag(forest: &Forest, ground: &Ground, in_bag: &InBag) -> Vec<Option<Slope>> {
-    forest.map_blocks_out_of_bag(&ground.codes, in_bag, slope)
+pub(crate) fn out_of_bag(forest: &Forest, binned: &BinnedRows, in_bag: &InBag) -> Vec<Option<Slope>> {
+    forest.map_blocks_out_of_bag(&binned.codes, in_bag, slope)
 }
 
 impl CausalForestModel {

@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::causal_forest::{overall, residuals, warn_unseen};
 use crate::causal_model::{CausalForestModel, Facts, FoldModels, Nuisance, out_of_bag};
+use crate::forest::GrowContext;
 use crate::grow::{Candidates, Growth};
 use crate::importance::importance;
-use crate::input::{self, ground};
-use crate::recipes::{self, CausalRule, Kitchen};
+use crate::input::{self, binned_rows};
+use crate::recipes::{self, CausalRule};
 use crate::rows::{CausalRows, two_arms};
 use crate::sample::{Sampler, Sampling, Units};
 use crate::split::Balance;
@@ -247,22 +248,22 @@ impl CausalForestDml {
         let e = self.cross_fit(self.model_t, rows, design, Target::Probability, ctx)?;
         let e_hat = rows.e_hat.unwrap_or(&e.values);
         let zy = residuals(rows, &m.values, e_hat);
-        let ground = ground(rows.x, rows.columns, config.max_bins, config.exact)?;
+        let binned = binned_rows(rows.x, rows.columns, config.max_bins, config.exact)?;
         let sampling =
             Sampling { fraction: config.max_samples, bag: config.subforest_size, honest: config.honest.then_some(0.5) };
         let units = Units::new(design.n_rows(), rows.groups);
         let sampler = Sampler { sampling, units, seed: ctx.seed.named("causal") };
         ctx.event(&Event::Stage { name: "growing the causal forest".into(), total: Some(config.n_estimators as u64) });
-        let kitchen = Kitchen {
-            ground: &ground,
+        let context = GrowContext {
+            binned: &binned,
             growth: self.growth(rows.x),
             sampler: &sampler,
             n_trees: config.n_estimators,
             weight: rows.weight,
             ctx,
         };
-        let (forest, in_bag) = recipes::causal(&kitchen, self.rule(), &zy, 1e-10 * rows.treatment_variance())?;
-        let slopes = out_of_bag(&forest, &ground, &in_bag);
+        let (forest, in_bag) = recipes::causal(&context, self.rule(), &zy, 1e-10 * rows.treatment_variance())?;
+        let slopes = out_of_bag(&forest, &binned, &in_bag);
         let facts = Facts { binary: true, overall: overall(&zy, rows.weight), n_rows: design.n_rows() };
         let held_out: Effects = CausalForestModel::assemble(&slopes, &m.values, e_hat, &facts);
         let mut diagnostics = Diagnostics { importance: importance(&forest, rows.columns), ..Diagnostics::default() };

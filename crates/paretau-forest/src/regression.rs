@@ -7,11 +7,11 @@ use paretau_core::{
 use serde::{Deserialize, Serialize};
 
 use crate::bins::Bins;
+use crate::forest::GrowContext;
 use crate::grow::{Candidates, Growth};
 use crate::importance::importance;
-use crate::input::{self, ground};
+use crate::input::{self, binned_rows};
 use crate::mean_forest::{MeanForest, weighted_mean};
-use crate::recipes::Kitchen;
 use crate::sample::{Sampler, Sampling, Units};
 use crate::split::Variance;
 
@@ -107,7 +107,7 @@ impl ForestRegressor {
         let config = &self.config;
         input::check_regression(task)?;
         let n = task.x.n_rows();
-        let ground = ground(task.x, task.columns, config.max_bins, config.exact)?;
+        let binned = binned_rows(task.x, task.columns, config.max_bins, config.exact)?;
         let p = task.x.n_cols();
         let usual = match task.target {
             Target::Mean => p.div_ceil(3).min(MOST_TRIED),
@@ -122,8 +122,8 @@ impl ForestRegressor {
         let sampling = Sampling { fraction: config.max_samples, bag: 1, honest: config.honest.then_some(0.5) };
         let sampler = Sampler { sampling, units: Units::new(n, task.groups), seed: ctx.seed };
         ctx.event(&Event::Stage { name: "growing a forest".into(), total: Some(config.n_estimators as u64) });
-        let kitchen = Kitchen {
-            ground: &ground,
+        let context = GrowContext {
+            binned: &binned,
             growth,
             sampler: &sampler,
             n_trees: config.n_estimators,
@@ -131,7 +131,7 @@ impl ForestRegressor {
             ctx,
         };
         let split = Variance { min_rows: 1.0, alpha: 0.0, imbalance_penalty: 0.0 };
-        let (means, held_out) = MeanForest::fit(&kitchen, split, task.y)?;
+        let (means, held_out) = MeanForest::fit(&context, split, task.y)?;
         let mut out = RegressionForest {
             importance: importance(&means.forest, task.columns),
             means,
