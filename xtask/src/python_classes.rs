@@ -140,7 +140,7 @@ fn common(stops_early: bool) -> Vec<Common> {
             "Source of all randomness; the same number gives the same bits, whatever the number of threads.",
         ),
         ("n_jobs", "int or None", "None", "Threads; None or -1 for all cores."),
-        ("verbose", "bool", "False", "Whether to tell of progress on stderr."),
+        ("verbose", "bool", "False", "Whether to report progress on stderr."),
     ]);
     out
 }

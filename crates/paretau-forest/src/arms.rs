@@ -48,7 +48,7 @@ const FACTS: &str = "arms";
 /// ```
 ///
 /// Parameters are checked; they are those of [`CausalForestConfig`], where
-/// `stabilize_splits` is always on, `imbalance_penalty` and `criterion` have no part, and `honest` is true unless said
+/// `stabilize_splits` is always on, `imbalance_penalty` and `criterion` have no part, and `honest` is true unless set
 /// otherwise.
 #[derive(Debug, Clone, Copy)]
 pub struct ArmsForest {
@@ -69,7 +69,7 @@ pub struct ArmsForestModel {
 /// Small facts of a forest for several arms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Facts {
-    /// Each arm's effect over all rows, for rows about which no tree can tell.
+    /// Each arm's effect over all rows, for rows that no tree can predict.
     overall: Vec<f64>,
     /// Training rows.
     n_rows: usize,

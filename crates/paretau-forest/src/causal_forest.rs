@@ -39,8 +39,8 @@ use crate::summary::{Centred, describe};
 /// | `alpha` | 0.05 | least share of the parent's treatment variation on each side |
 /// | `imbalance_penalty` | 0 | penalty on uneven splits |
 /// | `stabilize_splits` | true | count treatment, not rows, in the two rules above |
-/// | `subforest_size` | 2 | trees a bag; 1 gives no standard errors |
-/// | `max_bins` | 256 | bins a column |
+/// | `subforest_size` | 2 | trees per bag; 1 gives no standard errors |
+/// | `max_bins` | 256 | bins per column |
 /// | `exact` | false | every distinct value its own bin (slow; for checking) |
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,7 +59,7 @@ pub struct CausalForestConfig {
     pub honest: Option<bool>,
     /// Share of a tree's rows that choose splits.
     pub honest_share: f64,
-    /// How a split is judged; `None` compares both out of bag.
+    /// How a split is scored; `None` compares both out of bag.
     pub criterion: Option<Criterion>,
     /// Least share of the parent's treatment variation on each side.
     pub alpha: f64,
@@ -67,9 +67,9 @@ pub struct CausalForestConfig {
     pub imbalance_penalty: f64,
     /// Whether the split rules count treatment rather than rows.
     pub stabilize_splits: bool,
-    /// Trees a bag.
+    /// Trees per bag.
     pub subforest_size: usize,
-    /// Bins a column.
+    /// Bins per column.
     pub max_bins: usize,
     /// Every distinct value its own bin.
     pub exact: bool,
@@ -132,7 +132,7 @@ const PARAMS: &[ParamSpec] = &[
     ParamSpec::new(
         "criterion",
         ParamKind::Auto(&ParamKind::Choice(&["mse", "het"])),
-        "Judge a split by gradient labels (het) or by the squared error with effects fitted anew (mse); auto is \
+        "Score splits by gradient labels (het) or by the squared error with effects fitted anew (mse); auto is \
                het unless a small forest by mse is clearly better out of bag.",
     ),
     ParamSpec::new(
@@ -145,9 +145,9 @@ const PARAMS: &[ParamSpec] = &[
     ParamSpec::new(
         "subforest_size",
         ParamKind::Int { min: 1, max: 64 },
-        "Trees a little bag; 1 gives no standard errors.",
+        "Trees per little bag; 1 gives no standard errors.",
     ),
-    ParamSpec::new("max_bins", input::BINS, "Bins a column, one of them for missing values."),
+    ParamSpec::new("max_bins", input::BINS, "Bins per column, one of them for missing values."),
     ParamSpec::new("exact", ParamKind::Bool, "Give every distinct value its own bin; slow, for checking."),
 ];
 
@@ -254,7 +254,7 @@ impl CausalForest {
         if config.honest.is_none() && !shape.honest {
             diagnostics.warn(
                 "trees-not-honest",
-                "trees that split and answer by the same rows fitted unseen rows better here, so these are used; their intervals \
+                "trees that use the same rows for splits and for leaves fitted unseen rows better here, so these are used; their intervals \
                  are narrower than they should be. Set honest=true for intervals with a known coverage.",
             );
         }

@@ -33,7 +33,7 @@ pub(crate) struct Centre {
     pub(crate) binary: bool,
 }
 
-/// An expected value, and what it says of the training rows by parts that have not seen them.
+/// An expected value, and its predictions of the training rows by parts that have not seen them.
 #[derive(Debug)]
 pub(crate) struct FittedCentre {
     pub(crate) centre: Centre,

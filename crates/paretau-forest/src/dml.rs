@@ -20,7 +20,7 @@ use crate::sample::{Sampler, Sampling, Units};
 use crate::split::Balance;
 use crate::summary::{Centred, describe};
 
-/// How a split is judged.
+/// How a split is scored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Criterion {
@@ -38,7 +38,7 @@ pub enum Criterion {
 /// | `n_estimators` | 500 | trees |
 /// | `model_y`, `model_t` | `forest` | base learners of the outcome and of the treatment |
 /// | `cv` | 2 | folds of the cross-fitting |
-/// | `criterion` | `mse` | how a split is judged |
+/// | `criterion` | `mse` | how a split is scored |
 /// | `max_samples` | 0.45 | share of the rows a tree sees |
 /// | `max_features` | all | columns tried at a node |
 /// | `min_samples_split` | 10 | smaller nodes are not split |
@@ -46,8 +46,8 @@ pub enum Criterion {
 /// | `min_balancedness_tol` | 0.45 | a side may hold this much less than half of the rows |
 /// | `max_depth` | no limit | deepest level |
 /// | `honest` | true | half of a tree's rows choose splits, the others fill leaves |
-/// | `subforest_size` | 4 | trees a bag |
-/// | `max_bins` | 256 | bins a column |
+/// | `subforest_size` | 4 | trees per bag |
+/// | `max_bins` | 256 | bins per column |
 /// | `exact` | false | every distinct value its own bin (slow; for checking) |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,7 +60,7 @@ pub struct CausalForestDmlConfig {
     pub model_t: String,
     /// Folds of the cross-fitting.
     pub cv: usize,
-    /// How a split is judged.
+    /// How a split is scored.
     pub criterion: Criterion,
     /// Share of the rows a tree sees.
     pub max_samples: f64,
@@ -76,9 +76,9 @@ pub struct CausalForestDmlConfig {
     pub max_depth: Option<usize>,
     /// Whether half of a tree's rows choose splits and the others fill leaves.
     pub honest: bool,
-    /// Trees a bag.
+    /// Trees per bag.
     pub subforest_size: usize,
-    /// Bins a column.
+    /// Bins per column.
     pub max_bins: usize,
     /// Every distinct value its own bin.
     pub exact: bool,
@@ -114,7 +114,7 @@ const PARAMS: &[ParamSpec] = &[
     ParamSpec::new(
         "criterion",
         ParamKind::Choice(&["mse", "het"]),
-        "Judge a split by the squared error with effects fitted anew, or by gradient labels.",
+        "Score splits by the squared error with effects fitted anew, or by gradient labels.",
     ),
     ParamSpec::new(
         "max_samples",
@@ -139,8 +139,8 @@ const PARAMS: &[ParamSpec] = &[
         ParamKind::Bool,
         "Half of a tree's rows choose the splits, the other half fill the leaves.",
     ),
-    ParamSpec::new("subforest_size", ParamKind::Int { min: 2, max: 64 }, "Trees a little bag."),
-    ParamSpec::new("max_bins", input::BINS, "Bins a column, one of them for missing values."),
+    ParamSpec::new("subforest_size", ParamKind::Int { min: 2, max: 64 }, "Trees per little bag."),
+    ParamSpec::new("max_bins", input::BINS, "Bins per column, one of them for missing values."),
     ParamSpec::new("exact", ParamKind::Bool, "Give every distinct value its own bin; slow, for checking."),
 ];
 

@@ -28,7 +28,7 @@ const EXACT_BINS: usize = u16::MAX as usize;
 
 /// A configuration made in code, checked against the same specifications as one made of words.
 pub(crate) fn checked<C: Serialize + DeserializeOwned>(owner: &str, specs: &[ParamSpec], config: &C) -> Result<C> {
-    let value = serde_json::to_value(config).map_err(|e| Error::bad_model(e.to_string()))?;
+    let value = serde_json::to_value(config).map_err(|e| Error::internal("writing parameters", e))?;
     let params = Params(value.as_object().into_iter().flatten().map(|(k, v)| (k.clone(), v.clone())).collect());
     resolve(owner, specs, config, &params)
 }

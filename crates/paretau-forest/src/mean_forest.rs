@@ -63,7 +63,7 @@ impl MeanForest {
         let Facts { offset } = state.parse()?;
         let forest = Forest::load(&state.nested("forest")?, bins.clone())?;
         if forest.width != 1 {
-            return Err(Error::bad_model("a forest of means must keep one number a leaf"));
+            return Err(Error::bad_model("a forest of means must keep one number per leaf"));
         }
         Ok(Self { forest, offset })
     }

@@ -6,7 +6,7 @@
 //! | causal | gradient | treatment-aware least squares (or plain) | moments |
 //! | causal DML, `mse` | residuals about their means | exact child criterion | moments |
 //! | causal DML, `het` | gradient | balanced least squares | moments |
-//! | several arms | gradient a contrast | treatment-aware in every contrast | moments |
+//! | several arms | gradient per contrast | treatment-aware in every contrast | moments |
 
 use paretau_core::Result;
 

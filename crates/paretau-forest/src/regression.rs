@@ -25,7 +25,7 @@ use crate::split::Variance;
 /// | `min_node_size` | 5 | nodes of at most this many rows are leaves |
 /// | `honest` | false | half of a tree's rows choose splits, the others fill leaves |
 /// | `max_depth` | no limit | deepest level |
-/// | `max_bins` | 256 | bins a column, one of them for missing values |
+/// | `max_bins` | 256 | bins per column, one of them for missing values |
 /// | `exact` | false | every distinct value its own bin (slow; for checking) |
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,7 +42,7 @@ pub struct ForestConfig {
     pub honest: bool,
     /// Deepest level.
     pub max_depth: Option<usize>,
-    /// Bins a column.
+    /// Bins per column.
     pub max_bins: usize,
     /// Every distinct value its own bin.
     pub exact: bool,
@@ -86,7 +86,7 @@ const PARAMS: &[ParamSpec] = &[
         "Half of a tree's rows choose the splits, the other half fill the leaves.",
     ),
     ParamSpec::new("max_depth", ParamKind::Auto(&input::COUNT), "Deepest level; auto is no limit."),
-    ParamSpec::new("max_bins", input::BINS, "Bins a column, one of them for missing values."),
+    ParamSpec::new("max_bins", input::BINS, "Bins per column, one of them for missing values."),
     ParamSpec::new("exact", ParamKind::Bool, "Give every distinct value its own bin; slow, for checking."),
 ];
 
