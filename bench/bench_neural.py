@@ -103,7 +103,7 @@ class Peer:
         self.adam_b.step()
 
     def measure(self, seconds: float) -> float:
-        """Median milliseconds a step over some seconds."""
+        """Median milliseconds per step over some seconds."""
         times: list[float] = []
         start = time.perf_counter()
         while len(times) < 5 or time.perf_counter() - start < seconds:
@@ -167,13 +167,13 @@ def growth(threads: int, largest: int) -> None:
         clock, processor = ours("tall", n, threads=threads)
         rows.append([f"{n:,}", f"{clock:.2f}", f"{processor:.2f}", f"{1e6 * processor / n:.2f}"])
         n *= 10
-    header = ["rows", "s by the clock", "s of processor time", "µs of processor time a row"]
+    header = ["rows", "s by the clock", "s of processor time", "µs of processor time per row"]
     table("Rows: one pass of a fit, d=15, batches of 1000", header, rows)
     rows = []
     for d in (30, 100, 300, 1000, 3000):
         took = ours("wide", d, 2, threads=threads)[0]
         rows.append([f"{d:,}", f"{took:.2f}", f"{1e3 * took / d:.1f}"])
-    table("Columns: one step of 1000 dense rows, width 100", ["columns", "ms", "µs a column"], rows)
+    table("Columns: one step of 1000 dense rows, width 100", ["columns", "ms", "µs per column"], rows)
 
 
 def main() -> None:

@@ -144,7 +144,7 @@ fn common(valid_share: Option<f64>) -> Vec<Common> {
             "Source of all randomness; the same number gives the same bits, whatever the number of threads.",
         ),
         ("n_jobs", "int or None", "None".to_owned(), "Threads; None or -1 for all cores."),
-        ("verbose", "bool", "False".to_owned(), "Whether to tell of progress on stderr."),
+        ("verbose", "bool", "False".to_owned(), "Whether to report progress on stderr."),
     ]);
     out
 }

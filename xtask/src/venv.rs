@@ -32,7 +32,8 @@ impl Venv {
         let wanted = fs::read_to_string(shell::root().join(requirements))
             .with_context(|| format!("cannot read {}", requirements.display()))?;
         let file = requirements.to_string_lossy();
-        let stamp = self.0.join(format!("installed-{}", requirements.file_name().unwrap_or_default().to_string_lossy()));
+        let stamp =
+            self.0.join(format!("installed-{}", requirements.file_name().unwrap_or_default().to_string_lossy()));
         if fs::read_to_string(&stamp).ok().as_ref() != Some(&wanted) {
             let args = [&["-m", "pip", "install", "--quiet"], options, &["-r", &file]].concat();
             shell::run(&mut self.command(&args))?;

@@ -152,7 +152,7 @@ impl<C: Serialize + DeserializeOwned> EstimatorEntry for ConfigEntry<C> {
     }
 
     fn resolved(&self, params: &Params) -> Result<Value> {
-        serde_json::to_value(self.config(params)?).map_err(|e| Error::bad_model(e.to_string()))
+        serde_json::to_value(self.config(params)?).map_err(|e| Error::internal("writing parameters", e))
     }
 
     fn build(&self, params: &Params, tools: &Toolbox) -> Result<Box<dyn Estimator>> {

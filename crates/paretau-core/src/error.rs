@@ -13,7 +13,7 @@ pub enum ErrorKind {
     Usage,
     /// A file, a column, a cell or a configuration is not fit for the job.
     Data,
-    /// The computation itself did not succeed.
+    /// The computation itself did not succeed, or our own code is at fault.
     Failed,
     /// The user asked to stop.
     Interrupted,
@@ -123,6 +123,14 @@ pub enum Error {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// Our own code broke a promise: nothing that a caller does should lead here.
+    #[error("this is a bug in paretau, please report it: {what}: {message}")]
+    Internal {
+        /// What was being done.
+        what: &'static str,
+        /// How it failed.
+        message: String,
+    },
     /// The user asked to stop.
     #[error("interrupted")]
     Interrupted,
@@ -142,7 +150,7 @@ impl Error {
             | Self::BadModel { .. }
             | Self::Io { .. } => ErrorKind::Data,
             Self::UnknownName { .. } | Self::BadParameter { .. } | Self::Unsupported { .. } => ErrorKind::Usage,
-            Self::Numeric { .. } => ErrorKind::Failed,
+            Self::Numeric { .. } | Self::Internal { .. } => ErrorKind::Failed,
             Self::Interrupted => ErrorKind::Interrupted,
         }
     }
@@ -155,6 +163,11 @@ impl Error {
     /// An [`Error::BadModel`] from any message.
     pub fn bad_model(message: impl Into<String>) -> Self {
         Self::BadModel { message: message.into() }
+    }
+
+    /// An [`Error::Internal`]: what was being done, and any reason.
+    pub fn internal(what: &'static str, reason: impl std::fmt::Display) -> Self {
+        Self::Internal { what, message: reason.to_string() }
     }
 
     /// An [`Error::UnknownName`] with the nearest of `known` as a suggestion.
@@ -200,5 +213,17 @@ fn place(column: Option<&str>, row: Option<u64>) -> String {
         (Some(c), None) => format!(", column `{c}`"),
         (None, Some(r)) => format!(", row {r}"),
         (None, None) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_faults_ask_for_a_report_and_blame_neither_data_nor_call() {
+        let error = Error::internal("writing the state of a model", "a key must be a string");
+        let text = "this is a bug in paretau, please report it: writing the state of a model: a key must be a string";
+        assert_eq!((error.to_string().as_str(), error.kind()), (text, ErrorKind::Failed));
     }
 }

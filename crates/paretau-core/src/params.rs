@@ -168,7 +168,7 @@ pub fn resolve<C: Serialize + DeserializeOwned>(
     base: &C,
     params: &Params,
 ) -> Result<C> {
-    let internal = |e: serde_json::Error| Error::Numeric { what: "reading parameters", message: e.to_string() };
+    let internal = |e: serde_json::Error| Error::internal("reading parameters", e);
     let mut merged = serde_json::to_value(base).map_err(internal)?;
     for (name, value) in &params.0 {
         let Some(spec) = specs.iter().find(|s| s.name == name) else {

@@ -44,7 +44,7 @@ pub struct State {
 impl State {
     /// A state whose JSON part is `value`.
     pub fn new(value: &impl Serialize) -> Result<Self> {
-        let json = serde_json::to_value(value).map_err(|e| Error::bad_model(e.to_string()))?;
+        let json = serde_json::to_value(value).map_err(|e| Error::internal("writing the state of a model", e))?;
         Ok(Self { json, tensors: BTreeMap::new() })
     }
 

@@ -1,4 +1,4 @@
-//! Reads a whole file into a table, as `fit` does before it fits, and tells its size; `cargo xtask bench reading` times it.
+//! Reads a whole file into a table, as `fit` does before it fits, and prints its size; `cargo xtask bench reading` times it.
 #![allow(clippy::print_stdout)]
 
 use std::path::PathBuf;

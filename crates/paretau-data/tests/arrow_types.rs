@@ -100,14 +100,17 @@ fn infinite_and_unfit_cells_are_placed() {
     ];
     let batch = RecordBatch::try_from_iter(columns).unwrap();
     for path in write_all(folder.path(), &batch) {
-        let told = read(&path, &ReadOptions::default()).unwrap_err().to_string();
-        assert!(told.contains("column `v`, row 2") && told.contains("inf"), "{told}");
+        let message = read(&path, &ReadOptions::default()).unwrap_err().to_string();
+        assert!(message.contains("column `v`, row 2") && message.contains("inf"), "{message}");
         let fields = vec![Field::new("s", Kind::Number)];
-        let told = read(&path, &ReadOptions { fields, only_fields: true, ..ReadOptions::default() }).unwrap_err();
-        assert!(told.to_string().contains("column `s`, row 2") && told.to_string().contains("`one`"), "{told}");
+        let message = read(&path, &ReadOptions { fields, only_fields: true, ..ReadOptions::default() }).unwrap_err();
+        assert!(
+            message.to_string().contains("column `s`, row 2") && message.to_string().contains("`one`"),
+            "{message}"
+        );
         let fields = vec![Field::new("w", Kind::Number)];
-        let told = read(&path, &ReadOptions { fields, only_fields: true, ..ReadOptions::default() }).unwrap_err();
-        assert!(told.to_string().contains("column `w`"), "{told}");
+        let message = read(&path, &ReadOptions { fields, only_fields: true, ..ReadOptions::default() }).unwrap_err();
+        assert!(message.to_string().contains("column `w`"), "{message}");
     }
 }
 
@@ -121,8 +124,8 @@ fn an_empty_selection_of_rows_is_told() {
     let bytes = std::fs::read(&paths[0]).unwrap();
     for cut in [bytes.len() - 1, bytes.len() / 2, 20] {
         std::fs::write(&paths[0], &bytes[..cut]).unwrap();
-        let told = read(&paths[0], &ReadOptions::default()).unwrap_err().to_string();
-        assert!(told.contains("t.parquet") && told.contains("damaged"), "{told}");
+        let message = read(&paths[0], &ReadOptions::default()).unwrap_err().to_string();
+        assert!(message.contains("t.parquet") && message.contains("damaged"), "{message}");
     }
     let table = read(&paths[1], &ReadOptions::default()).unwrap();
     assert!(matches!(table.column("big").unwrap().data, ColumnData::Number(_)));

@@ -124,8 +124,8 @@ fn news_pairs_that_do_not_fit() {
         if let Some(y) = y {
             folder.file("n_seed_1.csv.y", y);
         }
-        let told = load(&path).unwrap_err().to_string();
-        assert!(told.contains(words), "{case}: {told}");
+        let message = load(&path).unwrap_err().to_string();
+        assert!(message.contains(words), "{case}: {message}");
     }
     let folder = Folder::new();
     let lonely = folder.file("n_seed_3.csv.y", "1,1,1,1,1\n");

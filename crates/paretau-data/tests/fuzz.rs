@@ -19,10 +19,10 @@ fn feed(folder: &Path, name: &str, bytes: &[u8]) {
     if let (Ok(table), Ok(batches)) = (&whole, batches) {
         assert_eq!(table.n_rows(), batches.iter().map(paretau_data::Table::n_rows).sum::<usize>(), "{name}");
     }
-    // Columns of a told kind take another way through the readers, as prediction does.
+    // Columns of a given kind take another way through the readers, as prediction does.
     let fields = vec![Field::new("x1", Kind::Number), Field::new("town", Kind::Text), Field::new("day", Kind::Date)];
-    let told = ReadOptions { fields, optional: vec![Field::new("t", Kind::Text)], ..ReadOptions::default() };
-    for options in [told.clone(), ReadOptions { only_fields: true, ..told }] {
+    let given = ReadOptions { fields, optional: vec![Field::new("t", Kind::Text)], ..ReadOptions::default() };
+    for options in [given.clone(), ReadOptions { only_fields: true, ..given }] {
         let batches = BatchReader::open(&path, &options, 3).and_then(Iterator::collect::<Result<Vec<_>, _>>);
         for error in [batches.err(), read(&path, &options).err()].into_iter().flatten() {
             assert_eq!(error.kind(), ErrorKind::Data, "{name}: {error}");

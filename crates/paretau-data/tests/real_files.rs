@@ -50,8 +50,8 @@ fn hillstrom_has_three_arms_and_text() {
     let Some(path) = data("real/hillstrom.csv") else { return };
     let table = read(&path, &ReadOptions::default()).unwrap();
     let spec = RoleSpec { ignore: vec!["visit".into(), "conversion".into()], ..RoleSpec::new("treatment", "spend") };
-    let told = assign(table.clone(), &spec).unwrap_err().to_string();
-    assert!(told.contains("`No E-Mail` (21306 rows)") && told.contains("--treated-value"), "{told}");
+    let message = assign(table.clone(), &spec).unwrap_err().to_string();
+    assert!(message.contains("`No E-Mail` (21306 rows)") && message.contains("--treated-value"), "{message}");
     let spec =
         RoleSpec { treated_value: Some("Womens E-Mail".into()), control_value: Some("No E-Mail".into()), ..spec };
     let assigned = assign(table, &spec).unwrap();

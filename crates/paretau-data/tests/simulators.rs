@@ -106,8 +106,8 @@ fn synthetic_follows_the_method() {
         let fitted: f64 = row(sample, i).iter().zip(&c).map(|(x, c)| x * c).sum();
         assert!((fitted - sample.mu0[i]).abs() < 1e-9);
     }
-    let told = synthetic(&SyntheticConfig { d: 16, ..config }, Seed(1)).unwrap_err().to_string();
-    assert!(told.contains("multiple of 3") && told.contains("15"), "{told}");
+    let message = synthetic(&SyntheticConfig { d: 16, ..config }, Seed(1)).unwrap_err().to_string();
+    assert!(message.contains("multiple of 3") && message.contains("15"), "{message}");
 }
 
 #[test]

@@ -25,7 +25,7 @@ const DESIGNS: &[(&str, usize, usize)] = &[
     ("nw3", 2000, 6),
 ];
 
-/// Rows where the intervals are judged, the same in every replicate.
+/// Rows where the intervals are checked, the same in every replicate.
 const POINTS: usize = 100;
 
 fn main() -> Result<()> {

@@ -3,7 +3,7 @@
 //!
 //! `effects_file ESTIMATOR PARAMETERS FOLDER...`: parameters are a JSON object; a folder holds the files `train` and
 //! `test` (rows of f64: features, treatment, outcome, effect; the effect only scores) and `meta.json`, whose `levels`
-//! tell for each feature its number of levels, 0 for numbers. Prints a line a folder: its name, the root mean squared
+//! give each feature's number of levels, 0 for numbers. Prints a line per folder: its name, the root mean squared
 //! error of the effects in the test rows, and the out-of-bag loss.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
 

@@ -1,4 +1,4 @@
-//! A regression forest on files, for `bench/bench_forests.py`: fits on one, is judged on the other, prints JSON.
+//! A regression forest on files, for `bench/bench_forests.py`: fits on one, is scored on the other, prints JSON.
 //!
 //! `regress_file TRAIN TEST COLUMNS TREES TRIED NODE`: the files hold rows of `COLUMNS` features and then the outcome, as
 //! little-endian doubles; `TRIED` columns are tried at a node, nodes of at most `NODE` rows are leaves.

@@ -1,4 +1,4 @@
-//! Time and memory of fitting and predicting. On a shared machine the processor's seconds tell more than the clock's.
+//! Time and memory of fitting and predicting. On a shared machine the processor's seconds mean more than the clock's.
 //!
 //! `cargo run --release -p paretau-forest --example time_forests -- [rows] [columns] [trees] [kind]`,
 //! where kind is `regression`, `deep` (leaves of one row), `causal` or `dml`.
@@ -104,7 +104,7 @@ impl Watch {
         format!("{:.2} s ({:.2} s of processor)", self.0.elapsed().as_secs_f64(), Self::processor() - self.1)
     }
 
-    /// User time of the process, where the system tells.
+    /// User time of the process, where the system reports it.
     fn processor() -> f64 {
         let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
         let fields = stat.rsplit(')').next().unwrap_or_default();
@@ -125,7 +125,7 @@ fn megabytes(state: &State) -> f64 {
     state.tensors.values().map(bytes).sum::<usize>() as f64 / 1e6
 }
 
-/// Largest resident memory so far, where the system tells.
+/// Largest resident memory so far, where the system reports it.
 fn peak_mb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|l| l.starts_with("VmHWM:")).unwrap_or_default();

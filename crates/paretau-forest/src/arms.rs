@@ -10,12 +10,12 @@ use crate::causal_forest::{CausalForest, CausalForestConfig, warn_unseen};
 use crate::causal_model::inside;
 use crate::centre::Centre;
 use crate::effect::{Slopes, slopes};
-use crate::forest::Forest;
+use crate::forest::{Forest, GrowContext};
 use crate::importance::importance;
-use crate::input::{self, ground};
+use crate::input::{self, binned_rows};
 use crate::leaf::moments_width;
 use crate::mean_forest::weighted_mean;
-use crate::recipes::{self, Kitchen};
+use crate::recipes;
 use crate::relabel::Arms;
 use crate::rows::CausalRows;
 use crate::sample::{Sampler, Units};
@@ -48,7 +48,7 @@ const FACTS: &str = "arms";
 /// ```
 ///
 /// Parameters are checked; they are those of [`CausalForestConfig`], where
-/// `stabilize_splits` is always on, `imbalance_penalty` and `criterion` have no part, and `honest` is true unless said
+/// `stabilize_splits` is always on, `imbalance_penalty` and `criterion` have no part, and `honest` is true unless set
 /// otherwise.
 #[derive(Debug, Clone, Copy)]
 pub struct ArmsForest {
@@ -69,7 +69,7 @@ pub struct ArmsForestModel {
 /// Small facts of a forest for several arms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Facts {
-    /// Each arm's effect over all rows, for rows about which no tree can tell.
+    /// Each arm's effect over all rows, for rows that no tree can predict.
     overall: Vec<f64>,
     /// Training rows.
     n_rows: usize,
@@ -110,19 +110,19 @@ impl ArmsForest {
         let first = indicator(1);
         let rows = CausalRows { e_hat: None, ..CausalRows::of_design(design, &first) };
         rows.check()?;
-        let ground = ground(rows.x, rows.columns, config.max_bins, config.exact)?;
+        let binned = binned_rows(rows.x, rows.columns, config.max_bins, config.exact)?;
         let units = Units::new(n, rows.groups);
-        let centrer = self.single.centrer(&ground, &units, &rows, ctx);
-        let m = centrer.fit(rows.y, "outcome")?;
+        let centering = self.single.centering(&binned, &units, &rows, ctx);
+        let m = centering.fit(rows.y, "outcome")?;
         let (mut e, mut e_hat, mut z) = (Vec::new(), vec![0.0; n * dim], vec![0.0; n * dim]);
         for k in 0..dim {
             let arm = indicator(k + 1);
-            let centering = centrer.fit(&arm, &format!("choice of arm {}", k + 1))?;
+            let fitted = centering.fit(&arm, &format!("choice of arm {}", k + 1))?;
             for i in 0..n {
-                e_hat[i * dim + k] = centering.held_out[i];
-                z[i * dim + k] = arm[i] - centering.held_out[i];
+                e_hat[i * dim + k] = fitted.held_out[i];
+                z[i * dim + k] = arm[i] - fitted.held_out[i];
             }
-            e.push(centering.centre);
+            e.push(fitted.centre);
         }
         let mut y: Vec<f64> = rows.y.iter().zip(&m.held_out).map(|(y, m)| y - m).collect();
         let level = weighted_mean(&y, rows.weight);
@@ -130,8 +130,8 @@ impl ArmsForest {
         let sampling = self.single.sampling(config.honest.unwrap_or(true));
         let sampler = Sampler { sampling, units: units.clone(), seed: ctx.seed.named("causal") };
         ctx.event(&Event::Stage { name: "growing the causal forest".into(), total: Some(config.n_estimators as u64) });
-        let kitchen = Kitchen {
-            ground: &ground,
+        let context = GrowContext {
+            binned: &binned,
             growth: self.single.growth(rows.x.n_cols()),
             sampler: &sampler,
             n_trees: config.n_estimators,
@@ -140,8 +140,8 @@ impl ArmsForest {
         };
         let labels = Arms { z: &z, y: &y, weight: rows.weight, dim };
         let rule = ArmsRule { dim, min_node_size: config.min_node_size as f64, alpha: config.alpha };
-        let (forest, in_bag) = recipes::arms(&kitchen, rule, labels)?;
-        let found = forest.map_blocks_out_of_bag(&ground.codes, &in_bag, |block| slopes(block, dim));
+        let (forest, in_bag) = recipes::arms(&context, rule, labels)?;
+        let found = forest.map_blocks_out_of_bag(&binned.codes, &in_bag, |block| slopes(block, dim));
         let facts = Facts { overall: (0..dim).map(|k| mean_tau(&found, k)).collect(), n_rows: n };
         let mut diagnostics = Diagnostics { importance: importance(&forest, rows.columns), ..Diagnostics::default() };
         warn_unseen(found.iter().filter(|s| s.is_none()).count(), &mut diagnostics);

@@ -5,7 +5,7 @@ use std::f64::consts::{PI, SQRT_2};
 /// Variance of a forest's estimate from the trees' influence values, bag after bag.
 ///
 /// `values` holds `bag` values for every usable bag. Between-bag variation overstates the sampling variance by what
-/// few trees a bag leave as noise; that part is estimated within bags and subtracted, and since the difference may be
+/// few trees per bag leave as noise; that part is estimated within bags and subtracted, and since the difference may be
 /// negative, its posterior mean under a flat prior on [0, ∞) is given instead.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct LittleBags {

@@ -1,7 +1,7 @@
 //! Columns quantised once: where a column's bins end, and the bin code of a value.
 //!
 //! A numeric column with few distinct values keeps them all; otherwise its bins hold about equally many rows.
-//! A categorical column has one bin a level. Missing values have a code of their own. The codes of the training
+//! A categorical column has one bin per level. Missing values have a code of their own. The codes of the training
 //! rows live in [`Codes`](crate::codes::Codes); here is what is needed to code any other row the same way.
 
 use paretau_core::{Column, ColumnKind, Error, Features, Result};
@@ -62,7 +62,7 @@ impl ColumnBins {
 /// The bins of all columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Bins {
-    /// One entry a column.
+    /// One entry per column.
     pub(crate) columns: Vec<ColumnBins>,
 }
 
@@ -234,7 +234,7 @@ fn between(below: f64, above: f64) -> f64 {
     if middle >= below && middle < above { middle } else { below }
 }
 
-/// Bins of a categorical column: one a level; when there are too many, the rarest share the last.
+/// Bins of a categorical column: one per level; when there are too many, the rarest share the last.
 fn level_bins(values: &[f64], levels: usize, max_bins: usize) -> ColumnBins {
     let is_level = |v: f64| v >= 0.0 && v.fract() == 0.0 && v < levels as f64;
     let has_missing = values.iter().any(|&v| !is_level(v));

@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::arms::{ArmsForest, ArmsForestModel};
 use crate::causal_model::{CausalForestModel, Facts, Nuisance, out_of_bag};
-use crate::centre::Centrer;
+use crate::centre::Centering;
 use crate::choose::{Shape, Trial};
 use crate::dml::Criterion;
-use crate::forest::Ground;
+use crate::forest::{BinnedRows, GrowContext};
 use crate::grow::{Candidates, Growth};
 use crate::importance::importance;
-use crate::input::{self, ground};
+use crate::input::{self, binned_rows};
 use crate::mean_forest::weighted_mean;
-use crate::recipes::{self, CausalRule, Kitchen};
+use crate::recipes::{self, CausalRule};
 use crate::rows::{CausalRows, two_arms};
 use crate::sample::{Sampler, Sampling, Units};
 use crate::split::{Balance, Treatment, Variance};
@@ -39,8 +39,8 @@ use crate::summary::{Centred, describe};
 /// | `alpha` | 0.05 | least share of the parent's treatment variation on each side |
 /// | `imbalance_penalty` | 0 | penalty on uneven splits |
 /// | `stabilize_splits` | true | count treatment, not rows, in the two rules above |
-/// | `subforest_size` | 2 | trees a bag; 1 gives no standard errors |
-/// | `max_bins` | 256 | bins a column |
+/// | `subforest_size` | 2 | trees per bag; 1 gives no standard errors |
+/// | `max_bins` | 256 | bins per column |
 /// | `exact` | false | every distinct value its own bin (slow; for checking) |
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,7 +59,7 @@ pub struct CausalForestConfig {
     pub honest: Option<bool>,
     /// Share of a tree's rows that choose splits.
     pub honest_share: f64,
-    /// How a split is judged; `None` compares both out of bag.
+    /// How a split is scored; `None` compares both out of bag.
     pub criterion: Option<Criterion>,
     /// Least share of the parent's treatment variation on each side.
     pub alpha: f64,
@@ -67,9 +67,9 @@ pub struct CausalForestConfig {
     pub imbalance_penalty: f64,
     /// Whether the split rules count treatment rather than rows.
     pub stabilize_splits: bool,
-    /// Trees a bag.
+    /// Trees per bag.
     pub subforest_size: usize,
-    /// Bins a column.
+    /// Bins per column.
     pub max_bins: usize,
     /// Every distinct value its own bin.
     pub exact: bool,
@@ -132,7 +132,7 @@ const PARAMS: &[ParamSpec] = &[
     ParamSpec::new(
         "criterion",
         ParamKind::Auto(&ParamKind::Choice(&["mse", "het"])),
-        "Judge a split by gradient labels (het) or by the squared error with effects fitted anew (mse); auto is \
+        "Score splits by gradient labels (het) or by the squared error with effects fitted anew (mse); auto is \
                het unless a small forest by mse is clearly better out of bag.",
     ),
     ParamSpec::new(
@@ -145,9 +145,9 @@ const PARAMS: &[ParamSpec] = &[
     ParamSpec::new(
         "subforest_size",
         ParamKind::Int { min: 1, max: 64 },
-        "Trees a little bag; 1 gives no standard errors.",
+        "Trees per little bag; 1 gives no standard errors.",
     ),
-    ParamSpec::new("max_bins", input::BINS, "Bins a column, one of them for missing values."),
+    ParamSpec::new("max_bins", input::BINS, "Bins per column, one of them for missing values."),
     ParamSpec::new("exact", ParamKind::Bool, "Give every distinct value its own bin; slow, for checking."),
 ];
 
@@ -220,32 +220,32 @@ impl CausalForest {
     pub fn fit_rows(&self, rows: &CausalRows<'_>, ctx: &FitContext<'_>) -> Result<CausalForestModel> {
         rows.check()?;
         let config = &self.config;
-        let ground = ground(rows.x, rows.columns, config.max_bins, config.exact)?;
+        let binned = binned_rows(rows.x, rows.columns, config.max_bins, config.exact)?;
         let units = Units::new(rows.x.n_rows(), rows.groups);
         if units.len() < 4 {
             return Err(Error::unfit(format!("groups: a forest needs at least 4 groups, there are {}", units.len())));
         }
-        let centrer = self.centrer(&ground, &units, rows, ctx);
-        let (m, e) = (centrer.fit(rows.y, "outcome")?, centrer.fit(rows.treatment, "treatment")?);
+        let centering = self.centering(&binned, &units, rows, ctx);
+        let (m, e) = (centering.fit(rows.y, "outcome")?, centering.fit(rows.treatment, "treatment")?);
         let m_hat = rows.y_hat.unwrap_or(&m.held_out);
         let e_hat = rows.e_hat.unwrap_or(&e.held_out);
         let zy = residuals(rows, m_hat, e_hat);
         let min_variance = 1e-10 * rows.treatment_variance();
         let overall = overall(&zy, rows.weight);
-        let shape = Trial { forest: self, ground: &ground, units: &units, rows, zy: &zy, overall, min_variance, ctx }
+        let shape = Trial { forest: self, binned: &binned, units: &units, rows, zy: &zy, overall, min_variance, ctx }
             .choose(self.config.honest, self.config.criterion)?;
         let sampler = Sampler { sampling: self.sampling(shape.honest), units, seed: ctx.seed.named("causal") };
         ctx.event(&Event::Stage { name: "growing the causal forest".into(), total: Some(config.n_estimators as u64) });
-        let kitchen = Kitchen {
-            ground: &ground,
+        let context = GrowContext {
+            binned: &binned,
             growth: self.growth(rows.x.n_cols()),
             sampler: &sampler,
             n_trees: config.n_estimators,
             weight: rows.weight,
             ctx,
         };
-        let (forest, in_bag) = recipes::causal(&kitchen, self.rule(shape), &zy, min_variance)?;
-        let slopes = out_of_bag(&forest, &ground, &in_bag);
+        let (forest, in_bag) = recipes::causal(&context, self.rule(shape), &zy, min_variance)?;
+        let slopes = out_of_bag(&forest, &binned, &in_bag);
         let facts = Facts { binary: rows.is_binary(), overall, n_rows: rows.x.n_rows() };
         let held_out = CausalForestModel::assemble(&slopes, m_hat, e_hat, &facts);
         let mut diagnostics = Diagnostics { importance: importance(&forest, rows.columns), ..Diagnostics::default() };
@@ -255,7 +255,7 @@ impl CausalForest {
         if config.honest.is_none() && !shape.honest {
             diagnostics.warn(
                 "trees-not-honest",
-                "trees that split and answer by the same rows fitted unseen rows better here, so these are used; their intervals \
+                "trees that use the same rows for splits and for leaves fitted unseen rows better here, so these are used; their intervals \
                  are narrower than they should be. Set honest=true for intervals with a known coverage.",
             );
         }
@@ -295,15 +295,15 @@ impl CausalForest {
     }
 
     /// What outcome and treatment are centred by.
-    pub(crate) fn centrer<'a>(
+    pub(crate) fn centering<'a>(
         &self,
-        ground: &'a Ground,
+        binned: &'a BinnedRows,
         units: &'a Units,
         rows: &'a CausalRows<'a>,
         ctx: &'a FitContext<'a>,
-    ) -> Centrer<'a> {
+    ) -> Centering<'a> {
         let n_trees = self.config.n_nuisance.unwrap_or((self.config.n_estimators / 4).clamp(50, 100));
-        Centrer { ground, units, rows, linear: self.linear, n_trees, ctx }
+        Centering { binned, units, rows, linear: self.linear, n_trees, ctx }
     }
 
     /// Trees of the final forest, and how many share a bag.

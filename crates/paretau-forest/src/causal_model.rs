@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::bins::Bins;
 use crate::centre::Centre;
 use crate::effect::{Slope, slope};
-use crate::forest::{Forest, Ground, InBag};
+use crate::forest::{BinnedRows, Forest, InBag};
 use crate::input;
 use crate::leaf::moments_width;
 
@@ -26,14 +26,14 @@ pub(crate) enum Nuisance {
     },
     /// The mean of the models of all folds.
     Folds {
-        /// Expected outcome, one model a fold.
+        /// Expected outcome, one model per fold.
         m: FoldModels,
-        /// Expected treatment, one model a fold.
+        /// Expected treatment, one model per fold.
         e: FoldModels,
     },
 }
 
-/// Models of one base learner, one a fold.
+/// Models of one base learner, one per fold.
 #[derive(Debug)]
 pub(crate) struct FoldModels {
     /// Name of the base learner.
@@ -98,15 +98,15 @@ pub struct CausalForestModel {
 pub(crate) struct Facts {
     /// Whether the treatment is 0 or 1.
     pub(crate) binary: bool,
-    /// Effect over all rows, for rows about which no tree can tell.
+    /// Effect over all rows, for rows that no tree can predict.
     pub(crate) overall: f64,
     /// Training rows.
     pub(crate) n_rows: usize,
 }
 
 /// Effects of the training rows from trees that have not seen them; nothing for a row that all have seen.
-pub(crate) fn out_of_bag(forest: &Forest, ground: &Ground, in_bag: &InBag) -> Vec<Option<Slope>> {
-    forest.map_blocks_out_of_bag(&ground.codes, in_bag, slope)
+pub(crate) fn out_of_bag(forest: &Forest, binned: &BinnedRows, in_bag: &InBag) -> Vec<Option<Slope>> {
+    forest.map_blocks_out_of_bag(&binned.codes, in_bag, slope)
 }
 
 impl CausalForestModel {
@@ -127,7 +127,7 @@ impl CausalForestModel {
         let bins: Arc<Bins> = Bins::load(&state.nested("bins")?)?;
         let forest = Forest::load(&state.nested("forest")?, bins.clone())?;
         if forest.width != moments_width(1) {
-            return Err(Error::bad_model("a causal forest must keep four numbers a leaf"));
+            return Err(Error::bad_model("a causal forest must keep four numbers per leaf"));
         }
         let (m, e) = (state.nested("m")?, state.nested("e")?);
         let nuisance = if Centre::is_in(&m) {
@@ -144,7 +144,7 @@ impl CausalForestModel {
     }
 }
 
-/// Effects and standard errors of rows, those included about which no tree can tell.
+/// Effects and standard errors of rows, those included that no tree can predict.
 fn contrast(slopes: &[Option<Slope>], facts: &Facts) -> Contrast {
     let widest = slopes.iter().flatten().filter_map(|s| s.variance).fold(0.0, f64::max);
     let has_se = slopes.iter().flatten().any(|s| s.variance.is_some());

@@ -5,11 +5,10 @@ use paretau_core::{BaseEntry, Error, Event, Features, FitContext, Result, State,
 use serde::{Deserialize, Serialize};
 
 use crate::bins::Bins;
-use crate::forest::Ground;
+use crate::forest::{BinnedRows, GrowContext};
 use crate::grow::{Candidates, Growth};
 use crate::linear::Linear;
 use crate::mean_forest::{MeanForest, weighted_mean};
-use crate::recipes::Kitchen;
 use crate::rows::CausalRows;
 use crate::sample::{Sampler, Sampling, Units};
 use crate::split::Variance;
@@ -34,9 +33,9 @@ pub(crate) struct Centre {
     pub(crate) binary: bool,
 }
 
-/// An expected value, and what it says of the training rows by parts that have not seen them.
+/// An expected value, and its predictions of the training rows by parts that have not seen them.
 #[derive(Debug)]
-pub(crate) struct Centering {
+pub(crate) struct FittedCentre {
     pub(crate) centre: Centre,
     pub(crate) held_out: Vec<f64>,
     /// Share of the variance of unseen rows that it explains.
@@ -44,8 +43,8 @@ pub(crate) struct Centering {
 }
 
 /// What centering needs beside the rows.
-pub(crate) struct Centrer<'a> {
-    pub(crate) ground: &'a Ground,
+pub(crate) struct Centering<'a> {
+    pub(crate) binned: &'a BinnedRows,
     pub(crate) units: &'a Units,
     pub(crate) rows: &'a CausalRows<'a>,
     /// A linear base learner, where there is one.
@@ -54,9 +53,9 @@ pub(crate) struct Centrer<'a> {
     pub(crate) ctx: &'a FitContext<'a>,
 }
 
-impl Centrer<'_> {
+impl Centering<'_> {
     /// Fits the expected value of `target` and chooses its kind.
-    pub(crate) fn fit(&self, target: &[f64], what: &str) -> Result<Centering> {
+    pub(crate) fn fit(&self, target: &[f64], what: &str) -> Result<FittedCentre> {
         let (rows, ctx) = (self.rows, &self.ctx.with_seed(self.ctx.seed.named(what)));
         ctx.event(&Event::Stage { name: format!("centering the {what}"), total: Some(self.n_trees as u64) });
         let error = |values: &[f64]| {
@@ -108,7 +107,7 @@ impl Centrer<'_> {
             }
         }
         let explained = if total > 0.0 { 1.0 - best.0 / total } else { 0.0 };
-        Ok(Centering { centre: best.2, held_out: best.1, explained })
+        Ok(FittedCentre { centre: best.2, held_out: best.1, explained })
     }
 
     /// A forest of means that is not honest: its trees predict rows they have not seen, which is all that centering
@@ -124,8 +123,8 @@ impl Centrer<'_> {
         let growth = Growth { candidates, min_node_size, max_depth: usize::MAX, halfway: true };
         let sampling = Sampling { fraction: SAMPLE, bag: 1, honest: None };
         let sampler = Sampler { sampling, units: self.units.clone(), seed: ctx.seed };
-        let kitchen = Kitchen {
-            ground: self.ground,
+        let context = GrowContext {
+            binned: self.binned,
             growth,
             sampler: &sampler,
             n_trees: self.n_trees,
@@ -133,7 +132,7 @@ impl Centrer<'_> {
             ctx,
         };
         let split = Variance { min_rows: 1.0, alpha: 0.0, imbalance_penalty: 0.0 };
-        let (forest, held_out) = MeanForest::fit(&kitchen, split, target)?;
+        let (forest, held_out) = MeanForest::fit(&context, split, target)?;
         Ok((forest, held_out.values))
     }
 }

@@ -10,8 +10,8 @@ use paretau_core::{FitContext, Result};
 use crate::causal_forest::CausalForest;
 use crate::causal_model::out_of_bag;
 use crate::dml::Criterion;
-use crate::forest::Ground;
-use crate::recipes::{self, Kitchen};
+use crate::forest::{BinnedRows, GrowContext};
+use crate::recipes;
 use crate::rows::CausalRows;
 use crate::sample::{Sampler, Units};
 use crate::summary::mean;
@@ -31,7 +31,7 @@ pub(crate) struct Shape {
 /// What small forests are grown on.
 pub(crate) struct Trial<'a> {
     pub(crate) forest: &'a CausalForest,
-    pub(crate) ground: &'a Ground,
+    pub(crate) binned: &'a BinnedRows,
     pub(crate) units: &'a Units,
     pub(crate) rows: &'a CausalRows<'a>,
     pub(crate) zy: &'a [[f64; 2]],
@@ -73,16 +73,16 @@ impl Trial<'_> {
             units: self.units.clone(),
             seed: self.ctx.seed.named("trial"),
         };
-        let kitchen = Kitchen {
-            ground: self.ground,
+        let context = GrowContext {
+            binned: self.binned,
             growth: self.forest.growth(self.rows.x.n_cols()),
             sampler: &sampler,
             n_trees: n_trees.min(TREES).next_multiple_of(bag),
             weight: self.rows.weight,
             ctx: self.ctx,
         };
-        let (forest, in_bag) = recipes::causal(&kitchen, self.forest.rule(shape), self.zy, self.min_variance)?;
-        let slopes = out_of_bag(&forest, self.ground, &in_bag);
+        let (forest, in_bag) = recipes::causal(&context, self.forest.rule(shape), self.zy, self.min_variance)?;
+        let slopes = out_of_bag(&forest, self.binned, &in_bag);
         let tau = slopes.iter().map(|s| s.map_or(self.overall, |s| s.tau));
         Ok(self.zy.iter().zip(tau).map(|([z, y], tau)| (y - z * tau).powi(2)).collect())
     }

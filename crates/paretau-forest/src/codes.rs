@@ -1,4 +1,4 @@
-//! Bin codes of the training rows, column after column: one byte a cell, or two in exact mode.
+//! Bin codes of the training rows, column after column: one byte per cell, or two in exact mode.
 
 use paretau_core::Features;
 use rayon::prelude::*;
@@ -32,7 +32,7 @@ impl Code for u16 {
 /// The cells of all columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Cells {
-    /// At most 256 bins a column.
+    /// At most 256 bins per column.
     Byte(Vec<u8>),
     /// Every distinct value its own code.
     Wide(Vec<u16>),

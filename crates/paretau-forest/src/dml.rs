@@ -10,16 +10,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::causal_forest::{overall, residuals, warn_unseen};
 use crate::causal_model::{CausalForestModel, Facts, FoldModels, Nuisance, out_of_bag};
+use crate::forest::GrowContext;
 use crate::grow::{Candidates, Growth};
 use crate::importance::importance;
-use crate::input::{self, ground};
-use crate::recipes::{self, CausalRule, Kitchen};
+use crate::input::{self, binned_rows};
+use crate::recipes::{self, CausalRule};
 use crate::rows::{CausalRows, two_arms};
 use crate::sample::{Sampler, Sampling, Units};
 use crate::split::Balance;
 use crate::summary::{Centred, describe};
 
-/// How a split is judged.
+/// How a split is scored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Criterion {
@@ -37,7 +38,7 @@ pub enum Criterion {
 /// | `n_estimators` | 500 | trees |
 /// | `model_y`, `model_t` | `forest` | base learners of the outcome and of the treatment |
 /// | `cv` | 2 | folds of the cross-fitting |
-/// | `criterion` | `mse` | how a split is judged |
+/// | `criterion` | `mse` | how a split is scored |
 /// | `max_samples` | 0.45 | share of the rows a tree sees |
 /// | `max_features` | all | columns tried at a node |
 /// | `min_samples_split` | 10 | smaller nodes are not split |
@@ -45,8 +46,8 @@ pub enum Criterion {
 /// | `min_balancedness_tol` | 0.45 | a side may hold this much less than half of the rows |
 /// | `max_depth` | no limit | deepest level |
 /// | `honest` | true | half of a tree's rows choose splits, the others fill leaves |
-/// | `subforest_size` | 4 | trees a bag |
-/// | `max_bins` | 256 | bins a column |
+/// | `subforest_size` | 4 | trees per bag |
+/// | `max_bins` | 256 | bins per column |
 /// | `exact` | false | every distinct value its own bin (slow; for checking) |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,7 +60,7 @@ pub struct CausalForestDmlConfig {
     pub model_t: String,
     /// Folds of the cross-fitting.
     pub cv: usize,
-    /// How a split is judged.
+    /// How a split is scored.
     pub criterion: Criterion,
     /// Share of the rows a tree sees.
     pub max_samples: f64,
@@ -75,9 +76,9 @@ pub struct CausalForestDmlConfig {
     pub max_depth: Option<usize>,
     /// Whether half of a tree's rows choose splits and the others fill leaves.
     pub honest: bool,
-    /// Trees a bag.
+    /// Trees per bag.
     pub subforest_size: usize,
-    /// Bins a column.
+    /// Bins per column.
     pub max_bins: usize,
     /// Every distinct value its own bin.
     pub exact: bool,
@@ -113,7 +114,7 @@ const PARAMS: &[ParamSpec] = &[
     ParamSpec::new(
         "criterion",
         ParamKind::Choice(&["mse", "het"]),
-        "Judge a split by the squared error with effects fitted anew, or by gradient labels.",
+        "Score splits by the squared error with effects fitted anew, or by gradient labels.",
     ),
     ParamSpec::new(
         "max_samples",
@@ -138,8 +139,8 @@ const PARAMS: &[ParamSpec] = &[
         ParamKind::Bool,
         "Half of a tree's rows choose the splits, the other half fill the leaves.",
     ),
-    ParamSpec::new("subforest_size", ParamKind::Int { min: 2, max: 64 }, "Trees a little bag."),
-    ParamSpec::new("max_bins", input::BINS, "Bins a column, one of them for missing values."),
+    ParamSpec::new("subforest_size", ParamKind::Int { min: 2, max: 64 }, "Trees per little bag."),
+    ParamSpec::new("max_bins", input::BINS, "Bins per column, one of them for missing values."),
     ParamSpec::new("exact", ParamKind::Bool, "Give every distinct value its own bin; slow, for checking."),
 ];
 
@@ -248,22 +249,22 @@ impl CausalForestDml {
         let e = self.cross_fit(self.model_t, rows, design, Target::Probability, ctx)?;
         let e_hat = rows.e_hat.unwrap_or(&e.values);
         let zy = residuals(rows, &m.values, e_hat);
-        let ground = ground(rows.x, rows.columns, config.max_bins, config.exact)?;
+        let binned = binned_rows(rows.x, rows.columns, config.max_bins, config.exact)?;
         let sampling =
             Sampling { fraction: config.max_samples, bag: config.subforest_size, honest: config.honest.then_some(0.5) };
         let units = Units::new(design.n_rows(), rows.groups);
         let sampler = Sampler { sampling, units, seed: ctx.seed.named("causal") };
         ctx.event(&Event::Stage { name: "growing the causal forest".into(), total: Some(config.n_estimators as u64) });
-        let kitchen = Kitchen {
-            ground: &ground,
+        let context = GrowContext {
+            binned: &binned,
             growth: self.growth(rows.x),
             sampler: &sampler,
             n_trees: config.n_estimators,
             weight: rows.weight,
             ctx,
         };
-        let (forest, in_bag) = recipes::causal(&kitchen, self.rule(), &zy, 1e-10 * rows.treatment_variance())?;
-        let slopes = out_of_bag(&forest, &ground, &in_bag);
+        let (forest, in_bag) = recipes::causal(&context, self.rule(), &zy, 1e-10 * rows.treatment_variance())?;
+        let slopes = out_of_bag(&forest, &binned, &in_bag);
         let facts = Facts { binary: true, overall: overall(&zy, rows.weight), n_rows: design.n_rows() };
         let held_out: Effects = CausalForestModel::assemble(&slopes, &m.values, e_hat, &facts);
         let mut diagnostics = Diagnostics { importance: importance(&forest, rows.columns), ..Diagnostics::default() };

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::bins::Bins;
 use crate::codes::{Cells, Code, Codes};
-use crate::grow::{Growth, Pieces, Workspace, grow};
+use crate::grow::{Growth, TreeRules, Workspace, grow};
 use crate::leaf::LeafRule;
 use crate::relabel::Relabel;
 use crate::sample::Sampler;
@@ -19,9 +19,9 @@ use crate::tree::{LevelSet, Node, Tree};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Forest {
     pub(crate) bins: Arc<Bins>,
-    /// Statistics a leaf.
+    /// Statistics per leaf.
     pub(crate) width: usize,
-    /// Trees a bag.
+    /// Trees per bag.
     pub(crate) bag: usize,
     pub(crate) nodes: Vec<Node>,
     pub(crate) leaves: Vec<f32>,
@@ -32,7 +32,7 @@ pub(crate) struct Forest {
     pub(crate) first_set: Vec<u32>,
 }
 
-/// Which rows each tree has seen, one bit a row.
+/// Which rows each tree has seen, one bit per row.
 #[derive(Debug, Clone)]
 pub(crate) struct InBag {
     words: usize,
@@ -69,39 +69,42 @@ impl<C, const L: usize> Spare<C, L> {
 
 /// The training rows as the engine sees them.
 #[derive(Debug, Clone)]
-pub(crate) struct Ground {
+pub(crate) struct BinnedRows {
     pub(crate) bins: Arc<Bins>,
     pub(crate) codes: Arc<Codes>,
 }
 
-/// Grows `n_trees` trees.
+/// What growing a forest needs beside its rules.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GrowContext<'a> {
+    pub(crate) binned: &'a BinnedRows,
+    pub(crate) growth: Growth,
+    pub(crate) sampler: &'a Sampler,
+    pub(crate) n_trees: usize,
+    pub(crate) weight: Option<&'a [f64]>,
+    pub(crate) ctx: &'a FitContext<'a>,
+}
+
+/// Grows the trees of a forest; also gives back which rows each has seen.
 pub(crate) fn fit<R, S, F, const L: usize>(
-    ground: &Ground,
-    pieces: &Pieces<R, S, F>,
-    growth: &Growth,
-    sampler: &Sampler,
-    n_trees: usize,
-    ctx: &FitContext<'_>,
+    context: &GrowContext<'_>,
+    rules: &TreeRules<R, S, F>,
 ) -> Result<(Forest, InBag)>
 where
     R: Relabel,
     S: SplitRule<R::Label, L>,
     F: LeafRule,
 {
-    match &ground.codes.cells {
-        Cells::Byte(cells) => fit_cells(cells, ground, pieces, growth, sampler, n_trees, ctx),
-        Cells::Wide(cells) => fit_cells(cells, ground, pieces, growth, sampler, n_trees, ctx),
+    match &context.binned.codes.cells {
+        Cells::Byte(cells) => fit_cells(cells, context, rules),
+        Cells::Wide(cells) => fit_cells(cells, context, rules),
     }
 }
 
 fn fit_cells<C, R, S, F, const L: usize>(
     cells: &[C],
-    ground: &Ground,
-    pieces: &Pieces<R, S, F>,
-    growth: &Growth,
-    sampler: &Sampler,
-    n_trees: usize,
-    ctx: &FitContext<'_>,
+    context: &GrowContext<'_>,
+    rules: &TreeRules<R, S, F>,
 ) -> Result<(Forest, InBag)>
 where
     C: Code,
@@ -109,9 +112,10 @@ where
     S: SplitRule<R::Label, L>,
     F: LeafRule,
 {
-    let words = ground.codes.n_rows.div_ceil(64);
+    let GrowContext { binned, growth, sampler, n_trees, ctx, .. } = *context;
+    let words = binned.codes.n_rows.div_ceil(64);
     let mut in_bag = InBag { words, bits: vec![0; words * n_trees] };
-    let mut forest = Forest::empty(ground.bins.clone(), pieces.leaf.width(), sampler.sampling.bag);
+    let mut forest = Forest::empty(binned.bins.clone(), rules.leaf.width(), sampler.sampling.bag);
     let done = AtomicU64::new(0);
     let spare: Spare<C, L> = Spare::default();
     // Trees join the forest in batches: a tree's own arrays live only until then. Each thread should have several.
@@ -127,8 +131,8 @@ where
             .map(|(tree, bits)| {
                 ctx.check_interrupt()?;
                 let mut work = spare.take();
-                let mut rng = sampler.draw(tree, &mut work.drawn, bits);
-                let grown = grow(pieces, growth, &ground.codes, cells, &mut rng, &mut work);
+                let mut rng = sampler.draw(tree, &mut work.sample, bits);
+                let grown = grow(rules, &growth, &binned.codes, cells, &mut rng, &mut work);
                 spare.put(work);
                 ctx.event(&Event::Progress { done: done.fetch_add(1, Ordering::Relaxed) + 1 });
                 Ok(grown)

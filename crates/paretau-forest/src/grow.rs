@@ -1,17 +1,17 @@
 //! Growing one tree: rows are partitioned in place, depth first; leaves are summarised as soon as they are final.
 //!
-//! The codes of the growing rows are copied together first. The search reads them over and over, and a quarter of a
-//! long column fits a cache where the column does not. Of very many rows not even that fits: there the codes of a branch
-//! are copied together once more as soon as the branch is small enough.
+//! [`TreeGrower::train`] is the loop; a node is searched by `find_split`, then divided by `split_node` or closed by
+//! `make_leaf`. The codes that the search reads are copied together first ([`crate::code_copies`]).
 
 use std::ops::Range;
 
 use paretau_core::Rng;
 
+use crate::code_copies::CodeCopies;
 use crate::codes::{Code, Codes};
 use crate::leaf::LeafRule;
 use crate::relabel::Relabel;
-use crate::sample::{Drawn, poisson};
+use crate::sample::{TreeSample, poisson};
 use crate::split::SplitRule;
 use crate::split::search::{Best, ColumnView, Cut, Marks, NodeView, Search};
 use crate::tree::{INDEX, MISSING_LEFT, Node, SET, Tree, contains};
@@ -37,9 +37,9 @@ pub(crate) struct Growth {
     pub(crate) halfway: bool,
 }
 
-/// The three pieces that make a forest what it is.
+/// The three rules that make a forest what it is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pieces<R, S, F> {
+pub(crate) struct TreeRules<R, S, F> {
     pub(crate) relabel: R,
     pub(crate) split: S,
     pub(crate) leaf: F,
@@ -48,70 +48,52 @@ pub(crate) struct Pieces<R, S, F> {
 /// Buffers of one thread.
 #[derive(Debug)]
 pub(crate) struct Workspace<C, const L: usize> {
-    pub(crate) drawn: Drawn,
-    search: Search<L>,
-    lanes: Vec<[f64; L]>,
-    /// Codes of the growing rows, column after column, without the columns whose unusual rows are listed.
-    cells: Vec<C>,
-    /// Where each column is among them; `None` for the listed ones.
-    copied: Vec<Option<usize>>,
-    /// Places of the growing rows in the draw, partitioned as the tree grows.
+    pub(crate) sample: TreeSample,
+    copies: CodeCopies<C>,
+    /// Places of the growing rows in the sample, partitioned as the tree grows.
     places: Vec<u32>,
-    /// The branch whose codes were copied together once more.
-    near: Near<C>,
-    /// Growing cells above which branches are copied.
-    far_cells: usize,
+    /// Nodes that wait.
+    stack: Vec<Pending>,
     /// Growing rows of the current node.
     rows: Vec<u32>,
-    spare: Vec<u32>,
-    columns: Vec<u16>,
-    stack: Vec<Pending>,
+    /// Their lanes.
+    lanes: Vec<[f64; L]>,
     marks: Marks,
+    search: Search<L>,
+    /// Columns in the order in which they are tried.
+    columns: Vec<u16>,
+    spare: Vec<u32>,
 }
 
 impl<C, const L: usize> Default for Workspace<C, L> {
     fn default() -> Self {
         Self {
-            drawn: Drawn::default(),
-            search: Search::default(),
-            lanes: Vec::new(),
-            cells: Vec::new(),
-            copied: Vec::new(),
+            sample: TreeSample::default(),
+            copies: CodeCopies::default(),
             places: Vec::new(),
-            near: Near { cells: Vec::new(), rows: Vec::new() },
-            far_cells: FAR_CELLS,
-            rows: Vec::new(),
-            spare: Vec::new(),
-            columns: Vec::new(),
             stack: Vec::new(),
+            rows: Vec::new(),
+            lanes: Vec::new(),
             marks: Marks::default(),
+            search: Search::default(),
+            columns: Vec::new(),
+            spare: Vec::new(),
         }
     }
 }
 
-/// Codes of a branch's growing rows, column after column, and the rows themselves; places count within them.
-#[derive(Debug)]
-struct Near<C> {
-    cells: Vec<C>,
-    rows: Vec<u32>,
-}
-
-/// Cells of a branch that are copied together: what stays in a core's own cache.
-const NEAR_CELLS: usize = 1 << 17;
-
-/// Growing cells above which branches are copied: what does not.
-const FAR_CELLS: usize = 1 << 21;
-
-impl<C: Code> Near<C> {
-    /// Copies the codes of the rows at `places`, out of those of all `grow`ing rows, and renumbers the places.
-    fn copy(&mut self, own: &[C], grow: &[u32], places: &mut [u32]) {
-        self.cells.clear();
-        for column in own.chunks_exact(grow.len()) {
-            self.cells.extend(places.iter().map(|&place| column[place as usize]));
-        }
-        self.rows.clear();
-        self.rows.extend(places.iter().map(|&place| grow[place as usize]));
-        places.iter_mut().zip(0..).for_each(|(place, k)| *place = k);
+impl<C: Code, const L: usize> Workspace<C, L> {
+    /// Makes the buffers ready for the rows in `sample`, all of which wait at the root.
+    fn start(&mut self, codes: &Codes, cells: &[C]) {
+        let (n_grow, n_honest) = (self.sample.grow.len(), self.sample.honest.len());
+        self.copies.start(codes, cells, &self.sample.grow);
+        self.places.clear();
+        self.places.extend(0..n_grow as u32);
+        self.columns.clear();
+        self.columns.extend(0..codes.n_cols() as u16);
+        self.spare.resize(n_grow.max(n_honest).max(self.spare.len()), 0);
+        self.stack.clear();
+        self.stack.push(Pending { node: 0, grow: 0..n_grow, honest: 0..n_honest, depth: 0 });
     }
 }
 
@@ -127,9 +109,9 @@ struct Pending {
 /// Sets a tree can number; splits on categories stop beyond.
 const MAX_SETS: usize = u16::MAX as usize;
 
-/// Grows a tree on the rows in `work.drawn`. `cells` are the columns of `codes`.
+/// Grows a tree on the rows in `work.sample`. `cells` are the columns of `codes`.
 pub(crate) fn grow<R, S, F, C, const L: usize>(
-    pieces: &Pieces<R, S, F>,
+    rules: &TreeRules<R, S, F>,
     growth: &Growth,
     codes: &Codes,
     cells: &[C],
@@ -142,124 +124,151 @@ where
     F: LeafRule,
     C: Code,
 {
-    let Workspace {
-        drawn,
-        search,
-        lanes,
-        cells: own,
-        copied,
-        places,
-        near,
-        far_cells,
-        rows,
-        spare,
-        columns,
-        stack,
-        marks,
-    } = work;
-    let Drawn { grow, honest, .. } = drawn;
-    let is_honest = !honest.is_empty();
+    work.start(codes, cells);
+    let is_honest = !work.sample.honest.is_empty();
     let has_lists = codes.unusual.iter().any(|list| !list.is_empty());
-    let (p, m) = (codes.n_cols(), grow.len());
-    own.clear();
-    copied.clear();
-    for (column, unusual) in cells.chunks_exact(codes.n_rows).zip(&codes.unusual) {
-        copied.push(unusual.is_empty().then_some(own.len() / m.max(1)));
-        if unusual.is_empty() {
-            own.extend(grow.iter().map(|&row| column[row as usize]));
-        }
-    }
-    let n_copied = copied.iter().flatten().count();
-    places.clear();
-    places.extend(0..m as u32);
-    columns.clear();
-    columns.extend(0..p as u16);
-    spare.resize(m.max(honest.len()).max(spare.len()), 0);
-    let mut tree = Tree { nodes: vec![Node::leaf(INDEX)], ..Tree::default() };
-    stack.clear();
-    stack.push(Pending { node: 0, grow: 0..m, honest: 0..honest.len(), depth: 0 });
-    // While a copied branch is worked on: how many nodes wait below it on the stack.
-    let mut branch: Option<usize> = None;
-    while let Some(pending) = stack.pop() {
-        branch = branch.filter(|&below| stack.len() >= below);
-        if branch.is_none() && m * n_copied > *far_cells && pending.grow.len() * n_copied <= NEAR_CELLS {
-            near.copy(own, grow, &mut places[pending.grow.clone()]);
-            branch = Some(stack.len());
-        }
-        let (cells_here, grow_here) = if branch.is_some() { (&near.cells, &near.rows) } else { (&*own, &*grow) };
-        let width = grow_here.len();
-        let here = &places[pending.grow.clone()];
-        let honest_rows = &honest[pending.honest.clone()];
-        let is_final = here.len() <= growth.min_node_size.max(1) || pending.depth >= growth.max_depth;
-        if !is_final || !is_honest {
-            rows.clear();
-            rows.extend(here.iter().map(|&place| grow_here[place as usize]));
-        }
-        let best = if is_final { None } else { pieces.relabel.node(rows) }.and_then(|node| {
-            lanes.clear();
-            lanes.extend(rows.iter().map(|&i| pieces.split.lanes(&pieces.relabel.label(&node, i))));
-            if has_lists {
-                marks.next(codes.n_rows, rows, if S::HONEST_LANE.is_some() { honest_rows } else { &[] });
+    let tree = Tree { nodes: vec![Node::leaf(INDEX)], ..Tree::default() };
+    TreeGrower { rules, growth, codes, cells, is_honest, has_lists, rng, work, tree }.train()
+}
+
+/// One tree while it grows.
+struct TreeGrower<'a, R, S, F, C, const L: usize> {
+    rules: &'a TreeRules<R, S, F>,
+    growth: &'a Growth,
+    codes: &'a Codes,
+    /// The codes of all training rows, column after column.
+    cells: &'a [C],
+    /// Whether other rows fill the leaves than those that choose splits.
+    is_honest: bool,
+    /// Whether some columns list the few rows with an unusual code.
+    has_lists: bool,
+    rng: &'a mut Rng,
+    work: &'a mut Workspace<C, L>,
+    tree: Tree,
+}
+
+impl<R, S, F, C, const L: usize> TreeGrower<'_, R, S, F, C, L>
+where
+    R: Relabel,
+    S: SplitRule<R::Label, L>,
+    F: LeafRule,
+    C: Code,
+{
+    /// Splits nodes, depth first, until only leaves are left.
+    fn train(mut self) -> Tree {
+        while let Some(node) = self.work.stack.pop() {
+            let work = &mut *self.work;
+            work.copies.enter_node(work.stack.len(), &work.sample.grow, &mut work.places[node.grow.clone()]);
+            let is_final = node.grow.len() <= self.growth.min_node_size.max(1) || node.depth >= self.growth.max_depth;
+            if !is_final || !self.is_honest {
+                self.gather_rows(&node);
             }
-            let marks = has_lists.then_some(&*marks);
-            let view = view::<R, S, L>(&pieces.split, (here, rows), lanes, (honest_rows, marks));
-            let column = |feature: u16| {
-                let j = usize::from(feature);
-                ColumnView {
-                    feature,
-                    codes: copied[j].map_or(&[][..], |k| &cells_here[k * width..(k + 1) * width]),
-                    all_codes: &cells[j * codes.n_rows..(j + 1) * codes.n_rows],
-                    missing: codes.missing[j],
-                    categorical: codes.categorical[j],
-                    usual: codes.usual[j],
-                    unusual: &codes.unusual[j],
-                    halfway: growth.halfway,
-                }
-            };
-            choose(&pieces.split, growth.candidates, &view, column, (&mut *columns, &mut *rng, &mut *search))
-        });
-        let best = best.filter(|b| matches!(b.cut, Cut::Threshold(_)) || tree.sets.len() < MAX_SETS);
-        let Some(best) = best else {
-            let index = (tree.leaves.len() / pieces.leaf.width().max(1)) as u32;
-            let kept = pieces.leaf.summarise(if is_honest { honest_rows } else { rows }, &mut tree.leaves);
-            tree.nodes[pending.node as usize] = Node::leaf(if kept { index } else { INDEX });
-            continue;
+            match if is_final { None } else { self.find_split(&node) } {
+                Some(split) => self.split_node(&node, &split),
+                None => self.make_leaf(&node),
+            }
+        }
+        self.tree.prune();
+        self.tree.nodes.shrink_to_fit();
+        self.tree.leaves.shrink_to_fit();
+        self.tree
+    }
+
+    /// Writes down which growing rows are in the node.
+    fn gather_rows(&mut self, node: &Pending) {
+        let work = &mut *self.work;
+        let copied = work.copies.current(&work.sample.grow);
+        work.rows.clear();
+        work.rows.extend(work.places[node.grow.clone()].iter().map(|&place| copied.rows[place as usize]));
+    }
+
+    /// Labels the node's rows anew and searches columns drawn at random for the best split, if there is any.
+    fn find_split(&mut self, node: &Pending) -> Option<Best> {
+        let (codes, cells, rules, halfway) = (self.codes, self.cells, self.rules, self.growth.halfway);
+        let work = &mut *self.work;
+        let honest_rows = &work.sample.honest[node.honest.clone()];
+        let of_node = rules.relabel.node(&work.rows)?;
+        work.lanes.clear();
+        work.lanes.extend(work.rows.iter().map(|&i| rules.split.lanes(&rules.relabel.label(&of_node, i))));
+        if self.has_lists {
+            work.marks.next(codes.n_rows, &work.rows, if S::HONEST_LANE.is_some() { honest_rows } else { &[] });
+        }
+        let marks = self.has_lists.then_some(&work.marks);
+        let here = (&work.places[node.grow.clone()], &work.rows[..]);
+        let view = node_view::<R, S, L>(&rules.split, here, &work.lanes, (honest_rows, marks));
+        let copied = work.copies.current(&work.sample.grow);
+        let column = |feature: u16| {
+            let j = usize::from(feature);
+            ColumnView {
+                feature,
+                codes: copied.column(j).unwrap_or_default(),
+                all_codes: column_of(cells, codes, j),
+                missing: codes.missing[j],
+                categorical: codes.categorical[j],
+                usual: codes.usual[j],
+                unusual: &codes.unusual[j],
+                halfway,
+            }
         };
-        let j = usize::from(best.feature);
-        let all = &cells[j * codes.n_rows..(j + 1) * codes.n_rows];
-        let goes_left = |code: C| sends_left(&best, code.into(), codes.missing[j]);
-        let here = &mut places[pending.grow.clone()];
-        let n_left = match copied[j].map(|k| &cells_here[k * width..(k + 1) * width]) {
-            Some(column) => partition(here, spare, |k| goes_left(column[k as usize])),
-            None => partition(here, spare, |k| goes_left(all[grow_here[k as usize] as usize])),
-        };
-        let n_honest_left = partition(&mut honest[pending.honest.clone()], spare, |i| goes_left(all[i as usize]));
-        let child = tree.nodes.len() as u32;
-        tree.nodes[pending.node as usize] = inner(&best, child, &mut tree.sets);
-        tree.nodes.extend([Node::leaf(INDEX); 2]);
-        let (grow_at, honest_at) = (pending.grow.start + n_left, pending.honest.start + n_honest_left);
-        let depth = pending.depth + 1;
-        stack.push(Pending {
+        let tools = (&mut work.columns[..], &mut *self.rng, &mut work.search);
+        let best = best_of_columns(&rules.split, self.growth.candidates, &view, column, tools)?;
+        (matches!(best.cut, Cut::Threshold(_)) || self.tree.sets.len() < MAX_SETS).then_some(best)
+    }
+
+    /// Sends the node's rows to two children, which then wait to be split in turn.
+    fn split_node(&mut self, node: &Pending, split: &Best) {
+        let (n_left, n_honest_left) = self.partition_rows(node, split);
+        let child = self.tree.nodes.len() as u32;
+        self.tree.nodes[node.node as usize] = inner(split, child, &mut self.tree.sets);
+        self.tree.nodes.extend([Node::leaf(INDEX); 2]);
+        let (grow_at, honest_at) = (node.grow.start + n_left, node.honest.start + n_honest_left);
+        let depth = node.depth + 1;
+        self.work.stack.push(Pending {
             node: child + 1,
-            grow: grow_at..pending.grow.end,
-            honest: honest_at..pending.honest.end,
+            grow: grow_at..node.grow.end,
+            honest: honest_at..node.honest.end,
             depth,
         });
-        stack.push(Pending {
+        self.work.stack.push(Pending {
             node: child,
-            grow: pending.grow.start..grow_at,
-            honest: pending.honest.start..honest_at,
+            grow: node.grow.start..grow_at,
+            honest: node.honest.start..honest_at,
             depth,
         });
     }
-    tree.prune();
-    tree.nodes.shrink_to_fit();
-    tree.leaves.shrink_to_fit();
-    tree
+
+    /// Moves the rows that go left to the front of the node's ranges; how many growing and honest rows that are.
+    fn partition_rows(&mut self, node: &Pending, split: &Best) -> (usize, usize) {
+        let j = usize::from(split.feature);
+        let (missing, all) = (self.codes.missing[j], column_of(self.cells, self.codes, j));
+        let goes_left = |code: C| sends_left(split, code.into(), missing);
+        let Workspace { sample, copies, places, spare, .. } = &mut *self.work;
+        let copied = copies.current(&sample.grow);
+        let places = &mut places[node.grow.clone()];
+        let n_left = match copied.column(j) {
+            Some(column) => partition(places, spare, |k| goes_left(column[k as usize])),
+            None => partition(places, spare, |k| goes_left(all[copied.rows[k as usize] as usize])),
+        };
+        (n_left, partition(&mut sample.honest[node.honest.clone()], spare, |i| goes_left(all[i as usize])))
+    }
+
+    /// Makes the node a leaf that keeps the statistics of its rows, or an empty one when they weigh nothing.
+    fn make_leaf(&mut self, node: &Pending) {
+        let leaf = &self.rules.leaf;
+        let rows = if self.is_honest { &self.work.sample.honest[node.honest.clone()] } else { &self.work.rows[..] };
+        let index = (self.tree.leaves.len() / leaf.width().max(1)) as u32;
+        let kept = leaf.summarise(rows, &mut self.tree.leaves);
+        self.tree.nodes[node.node as usize] = Node::leaf(if kept { index } else { INDEX });
+    }
+}
+
+/// The codes of all training rows in column `j`.
+fn column_of<'a, C>(cells: &'a [C], codes: &Codes, j: usize) -> &'a [C] {
+    &cells[j * codes.n_rows..(j + 1) * codes.n_rows]
 }
 
 /// Sums over the node, and the rule's limits for it.
-fn view<'a, R: Relabel, S: SplitRule<R::Label, L>, const L: usize>(
+fn node_view<'a, R: Relabel, S: SplitRule<R::Label, L>, const L: usize>(
     rule: &S,
     (places, rows): (&'a [u32], &'a [u32]),
     lanes: &'a [[f64; L]],
@@ -276,7 +285,7 @@ fn view<'a, R: Relabel, S: SplitRule<R::Label, L>, const L: usize>(
 }
 
 /// The best split over columns drawn at random.
-fn choose<'a, Label, S: SplitRule<Label, L>, C: Code, const L: usize>(
+fn best_of_columns<'a, Label, S: SplitRule<Label, L>, C: Code, const L: usize>(
     rule: &S,
     candidates: Candidates,
     node: &NodeView<'_, S::Bounds, L>,
@@ -363,17 +372,17 @@ mod tests {
         let codes = Codes::new(&x, &bins, false);
         let Cells::Byte(cells) = &codes.cells else { unreachable!() };
         let split = Variance { min_rows: 1.0, alpha: 0.0, imbalance_penalty: 0.0 };
-        let pieces = Pieces { relabel: Outcome { y: &y, weight: None }, split, leaf: Mean { y: &y, weight: None } };
+        let rules = TreeRules { relabel: Outcome { y: &y, weight: None }, split, leaf: Mean { y: &y, weight: None } };
         let growth =
             Growth { candidates: Candidates::Fixed(2), min_node_size: 5, max_depth: usize::MAX, halfway: true };
         let tree = |far_cells: usize| {
-            let mut work = Workspace::<u8, 2> { far_cells, ..Workspace::default() };
+            let mut work = Workspace::<u8, 2> { copies: CodeCopies::with_far_cells(far_cells), ..Workspace::default() };
             // The root is too large to be copied; its branches are not.
-            work.drawn.grow = (0..n as u32).collect();
-            grow(&pieces, &growth, &codes, cells, &mut Seed(2).rng(), &mut work)
+            work.sample.grow = (0..n as u32).collect();
+            grow(&rules, &growth, &codes, cells, &mut Seed(2).rng(), &mut work)
         };
         let (copied, plain) = (tree(0), tree(usize::MAX));
-        assert!(n * p > NEAR_CELLS && copied.nodes.len() > 10_000);
+        assert!(n * p > crate::code_copies::NEAR_CELLS && copied.nodes.len() > 10_000);
         assert_eq!(copied, plain);
     }
 
@@ -398,15 +407,15 @@ mod tests {
         let plain = Codes { unusual: vec![Vec::new(); p], ..listed.clone() };
         let split = Exact(Balance { min_rows: 5.0, min_share: 0.05, honest: true });
         let relabel = Residuals { zy: &zy, weight: None, min_variance: 1e-10 };
-        let pieces = Pieces { relabel, split, leaf: Moments { residual: &zy[..], weight: None } };
+        let rules = TreeRules { relabel, split, leaf: Moments { residual: &zy[..], weight: None } };
         let growth =
             Growth { candidates: Candidates::Fixed(p), min_node_size: 9, max_depth: usize::MAX, halfway: true };
         let tree = |codes: &Codes| {
             let Cells::Byte(cells) = &codes.cells else { unreachable!() };
             let mut work = Workspace::<u8, 7>::default();
-            work.drawn.grow = (0..n as u32).step_by(2).collect();
-            work.drawn.honest = (1..n as u32).step_by(2).collect();
-            grow(&pieces, &growth, codes, cells, &mut Seed(2).rng(), &mut work)
+            work.sample.grow = (0..n as u32).step_by(2).collect();
+            work.sample.honest = (1..n as u32).step_by(2).collect();
+            grow(&rules, &growth, codes, cells, &mut Seed(2).rng(), &mut work)
         };
         let found = tree(&listed);
         assert!(found.nodes.len() > 20, "{}", found.nodes.len());

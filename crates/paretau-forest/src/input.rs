@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::bins::Bins;
 use crate::codes::Codes;
-use crate::forest::Ground;
+use crate::forest::BinnedRows;
 use crate::split::MAX_ROWS;
 
 /// Fewest rows a causal forest learns from.
@@ -28,16 +28,16 @@ const EXACT_BINS: usize = u16::MAX as usize;
 
 /// A configuration made in code, checked against the same specifications as one made of words.
 pub(crate) fn checked<C: Serialize + DeserializeOwned>(owner: &str, specs: &[ParamSpec], config: &C) -> Result<C> {
-    let value = serde_json::to_value(config).map_err(|e| Error::bad_model(e.to_string()))?;
+    let value = serde_json::to_value(config).map_err(|e| Error::internal("writing parameters", e))?;
     let params = Params(value.as_object().into_iter().flatten().map(|(k, v)| (k.clone(), v.clone())).collect());
     resolve(owner, specs, config, &params)
 }
 
 /// Bins and codes of the training rows.
-pub(crate) fn ground(x: &Features, columns: &[Column], max_bins: usize, exact: bool) -> Result<Ground> {
+pub(crate) fn binned_rows(x: &Features, columns: &[Column], max_bins: usize, exact: bool) -> Result<BinnedRows> {
     let bins = Bins::fit(x, columns, if exact { EXACT_BINS } else { max_bins })?;
     let codes = Arc::new(Codes::new(x, &bins, exact));
-    Ok(Ground { bins: Arc::new(bins), codes })
+    Ok(BinnedRows { bins: Arc::new(bins), codes })
 }
 
 /// Whether `x` has the columns the forest was fitted on.

@@ -11,6 +11,7 @@ mod causal_forest;
 mod causal_model;
 mod centre;
 mod choose;
+mod code_copies;
 mod codes;
 mod dml;
 mod effect;

@@ -1,5 +1,5 @@
 //! A linear base learner for centering, cross-fitted: where outcome or treatment follow the features smoothly, a line
-//! tells more than a forest's steps. It comes through the toolbox; forests do not know how it is fitted.
+//! predicts better than a forest's steps. It comes through the toolbox; forests do not know how it is fitted.
 
 use std::borrow::Cow;
 
@@ -79,7 +79,7 @@ impl Expansion {
     }
 }
 
-/// Linear models, one a fold; their mean speaks for new rows.
+/// Linear models, one per fold; their mean speaks for new rows.
 #[derive(Debug)]
 pub(crate) struct Linear {
     expansion: Expansion,

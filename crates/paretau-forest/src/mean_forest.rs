@@ -4,8 +4,8 @@ use paretau_core::{Error, Features, Result, State};
 use serde::{Deserialize, Serialize};
 
 use crate::codes::Codes;
-use crate::forest::{Forest, InBag};
-use crate::recipes::{self, Kitchen};
+use crate::forest::{Forest, GrowContext, InBag};
+use crate::recipes;
 use crate::split::Variance;
 use crate::walk::{Block, NO_LEAF};
 
@@ -32,12 +32,12 @@ struct Facts {
 
 impl MeanForest {
     /// Grows the forest and predicts its own rows out of bag.
-    pub(crate) fn fit(kitchen: &Kitchen<'_>, split: Variance, y: &[f64]) -> Result<(Self, OutOfBag)> {
-        let offset = weighted_mean(y, kitchen.weight);
+    pub(crate) fn fit(context: &GrowContext<'_>, split: Variance, y: &[f64]) -> Result<(Self, OutOfBag)> {
+        let offset = weighted_mean(y, context.weight);
         let centred: Vec<f64> = y.iter().map(|v| v - offset).collect();
-        let (forest, in_bag) = recipes::regression(kitchen, split, &centred)?;
+        let (forest, in_bag) = recipes::regression(context, split, &centred)?;
         let out = Self { forest, offset };
-        let held_out = out.out_of_bag(&kitchen.ground.codes, &in_bag);
+        let held_out = out.out_of_bag(&context.binned.codes, &in_bag);
         Ok((out, held_out))
     }
 
@@ -63,7 +63,7 @@ impl MeanForest {
         let Facts { offset } = state.parse()?;
         let forest = Forest::load(&state.nested("forest")?, bins.clone())?;
         if forest.width != 1 {
-            return Err(Error::bad_model("a forest of means must keep one number a leaf"));
+            return Err(Error::bad_model("a forest of means must keep one number per leaf"));
         }
         Ok(Self { forest, offset })
     }

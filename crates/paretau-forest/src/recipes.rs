@@ -6,27 +6,15 @@
 //! | causal | gradient | treatment-aware least squares (or plain) | moments |
 //! | causal DML, `mse` | residuals about their means | exact child criterion | moments |
 //! | causal DML, `het` | gradient | balanced least squares | moments |
-//! | several arms | gradient a contrast | treatment-aware in every contrast | moments |
+//! | several arms | gradient per contrast | treatment-aware in every contrast | moments |
 
-use paretau_core::{FitContext, Result};
+use paretau_core::Result;
 
-use crate::forest::{Forest, Ground, InBag, fit};
-use crate::grow::{Growth, Pieces};
+use crate::forest::{Forest, GrowContext, InBag, fit};
+use crate::grow::TreeRules;
 use crate::leaf::{Mean, Moments};
 use crate::relabel::{Arms, Gradient, Outcome, Residuals};
-use crate::sample::Sampler;
 use crate::split::{ArmsRule, Balance, Exact, Heterogeneity, Treatment, Variance};
-
-/// What every recipe needs beside its pieces.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Kitchen<'a> {
-    pub(crate) ground: &'a Ground,
-    pub(crate) growth: Growth,
-    pub(crate) sampler: &'a Sampler,
-    pub(crate) n_trees: usize,
-    pub(crate) weight: Option<&'a [f64]>,
-    pub(crate) ctx: &'a FitContext<'a>,
-}
 
 /// How a causal forest splits.
 #[derive(Debug, Clone, Copy)]
@@ -42,53 +30,59 @@ pub(crate) enum CausalRule {
 }
 
 /// Mean of `y`.
-pub(crate) fn regression(k: &Kitchen<'_>, split: Variance, y: &[f64]) -> Result<(Forest, InBag)> {
-    let pieces = Pieces { relabel: Outcome { y, weight: k.weight }, split, leaf: Mean { y, weight: k.weight } };
-    match k.weight {
-        None => fit::<_, _, _, 2>(k.ground, &pieces, &k.growth, k.sampler, k.n_trees, k.ctx),
-        Some(_) => fit::<_, _, _, 3>(k.ground, &pieces, &k.growth, k.sampler, k.n_trees, k.ctx),
+pub(crate) fn regression(context: &GrowContext<'_>, split: Variance, y: &[f64]) -> Result<(Forest, InBag)> {
+    let rules =
+        TreeRules { relabel: Outcome { y, weight: context.weight }, split, leaf: Mean { y, weight: context.weight } };
+    match context.weight {
+        None => fit::<_, _, _, 2>(context, &rules),
+        Some(_) => fit::<_, _, _, 3>(context, &rules),
     }
 }
 
 /// Local slope of outcome residuals on treatment residuals, `zy[row] = [treatment, outcome]`. Nodes whose treatment
 /// varies less than `min_variance` are not split.
-pub(crate) fn causal(k: &Kitchen<'_>, rule: CausalRule, zy: &[[f64; 2]], min_variance: f64) -> Result<(Forest, InBag)> {
-    let weight = k.weight;
+pub(crate) fn causal(
+    context: &GrowContext<'_>,
+    rule: CausalRule,
+    zy: &[[f64; 2]],
+    min_variance: f64,
+) -> Result<(Forest, InBag)> {
+    let weight = context.weight;
     let gradient = Gradient { zy, weight, min_variance };
     let leaf = Moments { residual: zy, weight };
     match (rule, weight) {
         (CausalRule::Treatment(split), None) => {
-            let pieces = Pieces { relabel: gradient, split, leaf };
-            fit::<_, _, _, 4>(k.ground, &pieces, &k.growth, k.sampler, k.n_trees, k.ctx)
+            let rules = TreeRules { relabel: gradient, split, leaf };
+            fit::<_, _, _, 4>(context, &rules)
         }
         (CausalRule::Treatment(split), Some(_)) => {
-            let pieces = Pieces { relabel: gradient, split, leaf };
-            fit::<_, _, _, 5>(k.ground, &pieces, &k.growth, k.sampler, k.n_trees, k.ctx)
+            let rules = TreeRules { relabel: gradient, split, leaf };
+            fit::<_, _, _, 5>(context, &rules)
         }
         (CausalRule::Plain(split), _) => {
-            let pieces = Pieces { relabel: gradient, split, leaf };
-            fit::<_, _, _, 3>(k.ground, &pieces, &k.growth, k.sampler, k.n_trees, k.ctx)
+            let rules = TreeRules { relabel: gradient, split, leaf };
+            fit::<_, _, _, 3>(context, &rules)
         }
         (CausalRule::Exact(balance), _) => {
             let relabel = Residuals { zy, weight, min_variance };
-            let pieces = Pieces { relabel, split: Exact(balance), leaf };
-            fit(k.ground, &pieces, &k.growth, k.sampler, k.n_trees, k.ctx)
+            let rules = TreeRules { relabel, split: Exact(balance), leaf };
+            fit(context, &rules)
         }
         (CausalRule::Heterogeneity(balance), _) => {
-            let pieces = Pieces { relabel: gradient, split: Heterogeneity(balance), leaf };
-            fit(k.ground, &pieces, &k.growth, k.sampler, k.n_trees, k.ctx)
+            let rules = TreeRules { relabel: gradient, split: Heterogeneity(balance), leaf };
+            fit(context, &rules)
         }
     }
 }
 
 /// Local slopes for several contrasts.
-pub(crate) fn arms(k: &Kitchen<'_>, split: ArmsRule, arms: Arms<'_>) -> Result<(Forest, InBag)> {
-    let pieces = Pieces { relabel: arms, split, leaf: Moments { residual: arms, weight: k.weight } };
+pub(crate) fn arms(context: &GrowContext<'_>, split: ArmsRule, arms: Arms<'_>) -> Result<(Forest, InBag)> {
+    let rules = TreeRules { relabel: arms, split, leaf: Moments { residual: arms, weight: context.weight } };
     // Lanes are counted at compile time; a few sizes serve all numbers of arms.
     match arms.dim {
-        ..=2 => fit::<_, _, _, 10>(k.ground, &pieces, &k.growth, k.sampler, k.n_trees, k.ctx),
-        3 => fit::<_, _, _, 14>(k.ground, &pieces, &k.growth, k.sampler, k.n_trees, k.ctx),
-        _ => fit::<_, _, _, 30>(k.ground, &pieces, &k.growth, k.sampler, k.n_trees, k.ctx),
+        ..=2 => fit::<_, _, _, 10>(context, &rules),
+        3 => fit::<_, _, _, 14>(context, &rules),
+        _ => fit::<_, _, _, 30>(context, &rules),
     }
 }
 
@@ -96,10 +90,10 @@ pub(crate) fn arms(k: &Kitchen<'_>, split: ArmsRule, arms: Arms<'_>) -> Result<(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::grow::Candidates;
-    use crate::input::ground;
-    use crate::sample::{Drawn, Sampling, Units};
-    use paretau_core::{Column, Dense, Features, Seed};
+    use crate::grow::{Candidates, Growth};
+    use crate::input::binned_rows;
+    use crate::sample::{Sampler, Sampling, TreeSample, Units};
+    use paretau_core::{Column, Dense, Features, FitContext, Seed};
 
     /// One tree by each causal rule, on given residuals.
     fn trees(x: &Features, zy: &[[f64; 2]], sampler: &Sampler) -> Vec<Forest> {
@@ -108,16 +102,16 @@ mod tests {
         let plain = Variance { min_rows: 1.0, alpha: 0.05, imbalance_penalty: 0.0 };
         let growth =
             Growth { candidates: Candidates::Poisson(2.0), min_node_size: 5, max_depth: usize::MAX, halfway: false };
-        let ground = ground(x, &Column::numbered(3), 256, false).unwrap();
+        let binned = binned_rows(x, &Column::numbered(3), 256, false).unwrap();
         let ctx = FitContext::silent(Seed(0));
-        let kitchen = Kitchen { ground: &ground, growth, sampler, n_trees: 1, weight: None, ctx: &ctx };
+        let context = GrowContext { binned: &binned, growth, sampler, n_trees: 1, weight: None, ctx: &ctx };
         [
             CausalRule::Treatment(treatment),
             CausalRule::Plain(plain),
             CausalRule::Exact(balance),
             CausalRule::Heterogeneity(balance),
         ]
-        .map(|rule| causal(&kitchen, rule, zy, 0.0).unwrap().0)
+        .map(|rule| causal(&context, rule, zy, 0.0).unwrap().0)
         .into()
     }
 
@@ -130,7 +124,7 @@ mod tests {
         let zy: Vec<[f64; 2]> = (0..n).map(|_| [rng.normal(), rng.normal()]).collect();
         let sampling = Sampling { fraction: 0.5, bag: 2, honest: Some(0.5) };
         let sampler = Sampler { sampling, units: Units::Rows(n), seed: Seed(6) };
-        let mut drawn = Drawn::default();
+        let mut drawn = TreeSample::default();
         sampler.draw(0, &mut drawn, &mut vec![0; n.div_ceil(64)]);
         let changed = |rows: &[u32]| {
             let mut out = zy.clone();

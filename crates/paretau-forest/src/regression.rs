@@ -7,11 +7,11 @@ use paretau_core::{
 use serde::{Deserialize, Serialize};
 
 use crate::bins::Bins;
+use crate::forest::GrowContext;
 use crate::grow::{Candidates, Growth};
 use crate::importance::importance;
-use crate::input::{self, ground};
+use crate::input::{self, binned_rows};
 use crate::mean_forest::{MeanForest, weighted_mean};
-use crate::recipes::Kitchen;
 use crate::sample::{Sampler, Sampling, Units};
 use crate::split::Variance;
 
@@ -25,7 +25,7 @@ use crate::split::Variance;
 /// | `min_node_size` | 5 | nodes of at most this many rows are leaves |
 /// | `honest` | false | half of a tree's rows choose splits, the others fill leaves |
 /// | `max_depth` | no limit | deepest level |
-/// | `max_bins` | 256 | bins a column, one of them for missing values |
+/// | `max_bins` | 256 | bins per column, one of them for missing values |
 /// | `exact` | false | every distinct value its own bin (slow; for checking) |
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,7 +42,7 @@ pub struct ForestConfig {
     pub honest: bool,
     /// Deepest level.
     pub max_depth: Option<usize>,
-    /// Bins a column.
+    /// Bins per column.
     pub max_bins: usize,
     /// Every distinct value its own bin.
     pub exact: bool,
@@ -86,7 +86,7 @@ const PARAMS: &[ParamSpec] = &[
         "Half of a tree's rows choose the splits, the other half fill the leaves.",
     ),
     ParamSpec::new("max_depth", ParamKind::Auto(&input::COUNT), "Deepest level; auto is no limit."),
-    ParamSpec::new("max_bins", input::BINS, "Bins a column, one of them for missing values."),
+    ParamSpec::new("max_bins", input::BINS, "Bins per column, one of them for missing values."),
     ParamSpec::new("exact", ParamKind::Bool, "Give every distinct value its own bin; slow, for checking."),
 ];
 
@@ -107,7 +107,7 @@ impl ForestRegressor {
         let config = &self.config;
         input::check_regression(task)?;
         let n = task.x.n_rows();
-        let ground = ground(task.x, task.columns, config.max_bins, config.exact)?;
+        let binned = binned_rows(task.x, task.columns, config.max_bins, config.exact)?;
         let p = task.x.n_cols();
         let usual = match task.target {
             Target::Mean => p.div_ceil(3).min(MOST_TRIED),
@@ -122,8 +122,8 @@ impl ForestRegressor {
         let sampling = Sampling { fraction: config.max_samples, bag: 1, honest: config.honest.then_some(0.5) };
         let sampler = Sampler { sampling, units: Units::new(n, task.groups), seed: ctx.seed };
         ctx.event(&Event::Stage { name: "growing a forest".into(), total: Some(config.n_estimators as u64) });
-        let kitchen = Kitchen {
-            ground: &ground,
+        let context = GrowContext {
+            binned: &binned,
             growth,
             sampler: &sampler,
             n_trees: config.n_estimators,
@@ -131,7 +131,7 @@ impl ForestRegressor {
             ctx,
         };
         let split = Variance { min_rows: 1.0, alpha: 0.0, imbalance_penalty: 0.0 };
-        let (means, held_out) = MeanForest::fit(&kitchen, split, task.y)?;
+        let (means, held_out) = MeanForest::fit(&context, split, task.y)?;
         let mut out = RegressionForest {
             importance: importance(&means.forest, task.columns),
             means,

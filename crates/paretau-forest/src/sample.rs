@@ -60,7 +60,7 @@ impl Units {
 
 /// The rows of one tree, each list ascending.
 #[derive(Debug, Default)]
-pub(crate) struct Drawn {
+pub(crate) struct TreeSample {
     /// Rows that choose splits.
     pub(crate) grow: Vec<u32>,
     /// Rows that fill leaves; empty when the growing rows do.
@@ -78,31 +78,31 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// Draws the rows of a tree into `drawn`, marks them in `in_bag`, and gives back the tree's generator.
-    pub(crate) fn draw(&self, tree: usize, drawn: &mut Drawn, in_bag: &mut [u64]) -> Rng {
+    /// Draws the rows of a tree into `sample`, marks them in `in_bag`, and gives back the tree's generator.
+    pub(crate) fn draw(&self, tree: usize, sample: &mut TreeSample, in_bag: &mut [u64]) -> Rng {
         let n = self.units.len();
         let Sampling { fraction, bag, honest } = self.sampling;
         let mut rng = self.seed.named("tree").indexed(tree as u64).rng();
         let size = ((n as f64 * fraction).floor() as usize).clamp(2.min(n), n);
-        drawn.units.clear();
-        drawn.units.extend(0..n as u32);
+        sample.units.clear();
+        sample.units.extend(0..n as u32);
         let mut pool = n;
         if bag > 1 {
             // A bag is a half-sample; its trees share it and differ by what they draw from it.
             pool = (n / 2).max(size);
-            partial_shuffle(&mut self.seed.named("bag").indexed((tree / bag) as u64).rng(), &mut drawn.units, pool);
+            partial_shuffle(&mut self.seed.named("bag").indexed((tree / bag) as u64).rng(), &mut sample.units, pool);
         }
-        partial_shuffle(&mut rng, &mut drawn.units[..pool], size);
+        partial_shuffle(&mut rng, &mut sample.units[..pool], size);
         let n_grow = honest.map_or(size, |share| ((size as f64 * share).ceil() as usize).clamp(1, size));
         let words = self.units.n_rows().div_ceil(64);
         for (units, rows) in
-            [(&drawn.units[..n_grow], &mut drawn.grow), (&drawn.units[n_grow..size], &mut drawn.honest)]
+            [(&sample.units[..n_grow], &mut sample.grow), (&sample.units[n_grow..size], &mut sample.honest)]
         {
-            drawn.bits.clear();
-            drawn.bits.resize(words, 0);
-            units.iter().for_each(|&u| self.units.mark(u, &mut drawn.bits));
+            sample.bits.clear();
+            sample.bits.resize(words, 0);
+            units.iter().for_each(|&u| self.units.mark(u, &mut sample.bits));
             rows.clear();
-            for (word, &bits) in drawn.bits.iter().enumerate() {
+            for (word, &bits) in sample.bits.iter().enumerate() {
                 in_bag[word] |= bits;
                 let mut left = bits;
                 while left != 0 {
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     fn drawn(sampler: &Sampler, tree: usize) -> (Vec<u32>, Vec<u32>, Vec<u64>) {
-        let mut out = Drawn::default();
+        let mut out = TreeSample::default();
         let mut bits = vec![0; sampler.units.n_rows().div_ceil(64)];
         sampler.draw(tree, &mut out, &mut bits);
         (out.grow, out.honest, bits)

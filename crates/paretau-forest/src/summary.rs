@@ -73,7 +73,7 @@ fn average_effect(rows: &CausalRows<'_>, z: &[f64], y: &[f64], e: &[f64], tau: &
     mean(&scores, rows)
 }
 
-/// Weighted mean of values, one a row, with its standard error: by groups where there are any.
+/// Weighted mean of values, one per row, with its standard error: by groups where there are any.
 pub(crate) fn mean(values: &[f64], rows: &CausalRows<'_>) -> Estimate {
     let n = values.len();
     let estimate = weighted_mean(values, rows.weight);

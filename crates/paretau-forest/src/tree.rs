@@ -1,4 +1,4 @@
-//! The nodes of a tree in flat arrays, eight bytes a node, and how a row walks down them.
+//! The nodes of a tree in flat arrays, eight bytes per node, and how a row walks down them.
 
 use crate::bins::MISSING;
 

@@ -2,7 +2,7 @@
 //!
 //! Rows are coded once and go down as bin codes, in blocks. New rows with few columns have their codes side by side in a
 //! cache line or two and walk down a small copy of the tree, eight at a time, since each step waits for the last; tree
-//! and rows then stay in the nearest cache. Other rows are parted node by node, which reads one column at a time; the
+//! and rows then stay in the nearest cache. Other rows are divided node by node, which reads one column at a time; the
 //! last few of a branch, and single rows in all trees, walk eight at a time again. Every row ends in the same leaf
 //! whichever way it goes.
 
@@ -57,7 +57,7 @@ struct Walker {
     /// Codes of the block, column after column.
     codes: Vec<u16>,
     leaves: Vec<u32>,
-    /// Rows, before and after they are parted; the children of a node find theirs in the other one.
+    /// Rows, before and after they are divided; the children of a node find theirs in the other one.
     rows: [Box<[u16; MAX_BLOCK]>; 2],
     stack: Vec<Pending>,
     /// Codes row after row.
@@ -202,7 +202,7 @@ impl Walker {
         }
     }
 
-    /// The first `count` rows of the list down one tree, parted node by node.
+    /// The first `count` rows of the list down one tree, divided node by node.
     fn part(&mut self, forest: &Forest, tree: usize, n: usize, count: usize) {
         let first_set = forest.first_set[tree];
         let sets = &forest.sets[first_set as usize..];

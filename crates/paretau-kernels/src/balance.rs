@@ -4,7 +4,7 @@
 //! smd_j = (mean_{t=1} x_j - mean_{t=0} x_j) / sqrt((var_{t=1} x_j + var_{t=0} x_j) / 2)
 //! ```
 //! The means are weighted if weights are given; the variances are those of the raw arms either way (divisor `n - 1`), so
-//! that weighting is judged on an unmoving scale (Austin 2009; Stuart 2010). A column with no variance in either arm has a
+//! that weighting is measured on an unmoving scale (Austin 2009; Stuart 2010). A column with no variance in either arm has a
 //! difference of zero if the means agree and of signed infinity if they do not.
 
 use crate::error::KernelError;

@@ -12,15 +12,15 @@ mod classes {
 
     import_exception!(paretau._errors, DataError);
     import_exception!(paretau._errors, FileError);
+    import_exception!(paretau._errors, InternalError);
     import_exception!(paretau._errors, MissingFileError);
     import_exception!(paretau._errors, ModelFileError);
     import_exception!(paretau._errors, NumericError);
-    import_exception!(paretau._errors, ParetauError);
     import_exception!(paretau._errors, SchemaError);
     import_exception!(paretau._errors, UsageError);
 }
 use classes::{
-    DataError, FileError, MissingFileError, ModelFileError, NumericError, ParetauError, SchemaError, UsageError,
+    DataError, FileError, InternalError, MissingFileError, ModelFileError, NumericError, SchemaError, UsageError,
 };
 
 /// The exception for an error of the libraries.
@@ -35,6 +35,7 @@ pub(crate) fn to_py(error: Error) -> PyErr {
         Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => MissingFileError::new_err(message),
         Error::Io { .. } => FileError::new_err(message),
         Error::Numeric { .. } => NumericError::new_err(message),
+        Error::Internal { .. } => InternalError::new_err(message),
         Error::Interrupted => PyKeyboardInterrupt::new_err(()),
         // Lengths, values, files and whatever kind of bad data comes later.
         _ => DataError::new_err(message),
@@ -75,7 +76,7 @@ pub(crate) fn of_panic(payload: &(dyn std::any::Any + Send)) -> PyErr {
         .copied()
         .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("no message");
-    ParetauError::new_err(format!("this is a bug in paretau, please report it: {text}"))
+    InternalError::new_err(format!("this is a bug in paretau, please report it: {text}"))
 }
 
 /// The libraries' messages name options as the command line spells them (`--treated-value`); here they are arguments.

@@ -83,7 +83,7 @@ def test_charts_have_marks_inside_and_labels_that_do_not_collide(name, width, pa
 
 
 @every_page
-def test_charts_are_told_in_words(name, pages, look):
+def test_charts_are_described_in_words(name, pages, look):
     page = look(pages[name])
     for svg in page.js(
         "[...document.querySelectorAll('svg.chart')].map(s => ({role: s.getAttribute('role'), words: "

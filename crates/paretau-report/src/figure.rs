@@ -130,7 +130,7 @@ impl Figure {
         raster::png(&pieces, width, height)
     }
 
-    /// The figure as a part of a page: a chart a panel.
+    /// The figure as a part of a page: one chart per panel.
     pub(crate) fn html(&self, id: &str) -> Result<String> {
         let mut out = format!("<p class=\"muted\">{}</p><div class=\"pair\">", escape(&self.caption));
         for (k, panel) in self.panels.iter().enumerate() {
@@ -244,7 +244,7 @@ impl Panel {
     }
 
     fn alternative(&self) -> String {
-        let told: Vec<String> = match &self.content {
+        let summary: Vec<String> = match &self.content {
             Content::Lines(lines) => lines
                 .iter()
                 .filter_map(|line| {
@@ -261,7 +261,7 @@ impl Panel {
                 })
                 .collect(),
         };
-        format!("{}.", told.join(", "))
+        format!("{}.", summary.join(", "))
     }
 
     fn lines(&self, id: &str, lines: &[FigureLine]) -> Plot {
@@ -347,10 +347,16 @@ impl Panel {
             marks.extend(row.values.iter().map(|v| Mark::Speck { at: (*v, y - 0.24), paint: Paint::Before }));
             ends.extend(&row.values);
             if let Some(mean) = row.mean {
-                let told = row.interval.map(|(lo, hi)| format!(" ({} to {})", significant(lo, 3), significant(hi, 3)));
+                let interval =
+                    row.interval.map(|(lo, hi)| format!(" ({} to {})", significant(lo, 3), significant(hi, 3)));
                 let runs = row.values.len();
-                let tip =
-                    format!("{}: {}{} over {}", row.name, significant(mean, 3), told.unwrap_or_default(), count(runs));
+                let tip = format!(
+                    "{}: {}{} over {}",
+                    row.name,
+                    significant(mean, 3),
+                    interval.unwrap_or_default(),
+                    count(runs)
+                );
                 if let Some((lo, hi)) = row.interval {
                     let points = vec![(lo, y), (hi, y)];
                     marks.push(Mark::Line { points, paint: Paint::Main, width: 2.4, tip: tip.clone() });
@@ -446,7 +452,7 @@ mod tests {
         let text = figure.svg().unwrap();
         assert!(!text.contains("class=\"s-") && !text.contains("var(--") && !text.contains("NaN"));
         assert!(text.contains("method &lt;3&gt;") && text.contains("(b) rows") && text.contains("published"));
-        assert!(text.contains("failed not finished"), "the words tell what has no mark");
+        assert!(text.contains("failed not finished"), "the words name what has no mark");
         let png = figure.png().unwrap();
         assert!(png.starts_with(b"\x89PNG") && png.len() > 5_000);
         assert_eq!(png, figure.png().unwrap());

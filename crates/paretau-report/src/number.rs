@@ -57,7 +57,7 @@ pub(crate) fn tick(value: f64) -> String {
     if text.is_empty() { "0".to_owned() } else { text.to_owned() }
 }
 
-/// How effects are told: differences of probabilities in percentage points, others as they are.
+/// How effects are written: differences of probabilities in percentage points, others as they are.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Unit {
     /// What effects are multiplied by.

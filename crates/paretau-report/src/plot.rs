@@ -431,7 +431,7 @@ impl<'b, C> Drawable<Ink<'b>> for Symbol<C> {
     }
 }
 
-/// An element of no size that tells the backend where a mark begins, with its words, or ends.
+/// An element of no size that shows the backend where a mark begins, with its words, or ends.
 enum Bracket<'t> {
     Begin(&'t str),
     End,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::figure::Figure;
 
-/// Everything the page tells.
+/// Everything on the page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelRecords {
     /// What was asked.
@@ -23,15 +23,15 @@ pub struct ModelRecords {
     pub findings: Option<Findings>,
     /// Overlap of the arms.
     pub overlap: OverlapSummary,
-    /// Importance of the features, when the estimator tells it.
+    /// Importance of the features, when the estimator reports it.
     pub importance: Vec<Importance>,
     /// How strongly a net with one encoder reads each feature.
     pub reading: Vec<Importance>,
-    /// Roles of the features, when the estimator tells them.
+    /// Roles of the features, when the estimator reports them.
     pub roles: Vec<FeatureRole>,
     /// Training curves, when there was training.
     pub training: Vec<Curve>,
-    /// Numbers that the fit told, by name.
+    /// Numbers from the fit, by name.
     pub numbers: Vec<(String, f64)>,
     /// How the model was made.
     pub making: Making,
@@ -106,7 +106,7 @@ pub struct Findings {
     pub groups: Vec<EffectGroup>,
     /// Effects within levels of the features that tell effects apart best.
     pub subgroups: Vec<Subgroup>,
-    /// A small tree that tells the predicted effects; absent when the effect does not vary.
+    /// A small tree that sums up the predicted effects; absent when the effect does not vary.
     pub tree: Option<EffectTree>,
     /// Inverse propensity weights of the control arm and of the treated arm.
     pub weights: [ArmWeights; 2],
@@ -348,7 +348,7 @@ pub struct RunRecords {
     pub summary: String,
     /// What a reader should know, e.g. how the data differ from a publication's; may be empty.
     pub note: String,
-    /// Version of paretau that tells of it.
+    /// Version of paretau that wrote it.
     pub version: String,
     /// Cells of the plan.
     pub cells: usize,

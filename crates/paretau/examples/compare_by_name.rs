@@ -10,11 +10,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let table = made.table()?;
     let split = Split::random(&made.t, 0.0, 0.25, Seed(1))?;
     let (train, test) = (table.select(&split.train), table.select(&split.test));
-    let roles = RoleSpec {
-        truth: Some(("mu0".into(), "mu1".into())),
-        ignore: vec!["e".into()],
-        ..RoleSpec::new("t", "y")
-    };
+    let roles =
+        RoleSpec { truth: Some(("mu0".into(), "mu1".into())), ignore: vec!["e".into()], ..RoleSpec::new("t", "y") };
     for (estimator, params) in [
         ("lr-2", Params::none()),
         ("t-learner", Params::none()),

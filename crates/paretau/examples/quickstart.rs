@@ -10,11 +10,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Rows with a known truth; `paretau::data::read` takes a file instead.
     let made = synthetic(&SyntheticConfig { n: 1000, d: 15, ..SyntheticConfig::default() }, Seed(1))?;
     let table = made.table()?;
-    let roles = RoleSpec {
-        truth: Some(("mu0".into(), "mu1".into())),
-        ignore: vec!["e".into()],
-        ..RoleSpec::new("t", "y")
-    };
+    let roles =
+        RoleSpec { truth: Some(("mu0".into(), "mu1".into())), ignore: vec!["e".into()], ..RoleSpec::new("t", "y") };
 
     let config = CausalForestConfig { n_estimators: 200, ..CausalForestConfig::default() };
     let forest = ConfiguredEstimator::new(&CAUSAL_FOREST, config)?.with_seed(Seed(1));

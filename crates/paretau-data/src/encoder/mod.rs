@@ -206,7 +206,7 @@ impl Input {
                     &spelled
                 }
             };
-            // Each level is looked up once, not once a row.
+            // Each level is looked up once, not once per row.
             let k = self.places.len();
             let mut table_of = vec![0.0; (text.levels.len() + 1) * k];
             let mut fates = Vec::with_capacity(text.levels.len() + 1);

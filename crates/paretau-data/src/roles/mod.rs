@@ -12,7 +12,7 @@ use crate::table::{ColumnData, Field, Kind, Table, TableColumn};
 pub use features::parse_list;
 pub use treatment::arms_of;
 
-/// Which column plays which role. Stored with a model, so that evaluation needs no second telling.
+/// Which column plays which role. Stored with a model, so that evaluation need not be given them again.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RoleSpec {

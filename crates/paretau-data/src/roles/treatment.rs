@@ -30,7 +30,7 @@ const PAIRS: [(&str, &str); 6] =
 /// Text that means control by itself where there are several arms.
 const CONTROLS: [&str; 4] = ["0", "control", "placebo", "none"];
 
-/// Reads the treatment column as the spec tells, or by what its values mean. With `several`, values that are neither
+/// Reads the treatment column as the spec says, or by what its values mean. With `several`, values that are neither
 /// control nor treated are arms of their own; without, their rows are left out.
 pub(super) fn decode(table: &Table, column: &TableColumn, spec: &RoleSpec, several: bool) -> Result<Arms> {
     let (codes, values) = distinct(column);
@@ -93,7 +93,7 @@ impl<'a> Values<'a> {
                 let t = self.find(treated)?;
                 if n != 2 {
                     return Err(format!(
-                        "has {n} values ({}); with --treated-value {treated} also tell --control-value",
+                        "has {n} values ({}); with --treated-value {treated} also give --control-value",
                         self.listed()
                     ));
                 }

@@ -1,4 +1,4 @@
-//! Labels for several arms: the causal forest's gradient, one entry a contrast.
+//! Labels for several arms: the causal forest's gradient, one entry per contrast.
 //!
 //! With treatment residuals z ∈ R^D, A = mean (z − z̄)(z − z̄)ᵀ and node slopes τ = A⁻¹ mean (z − z̄)(y − ȳ),
 //! ρ = A⁻¹ (z − z̄)·[(y − ȳ) − τᵀ(z − z̄)]. With several contrasts the Hessian does matter, since it sets their scales.

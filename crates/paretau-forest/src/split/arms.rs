@@ -3,7 +3,7 @@
 use super::{NO_GAIN, SplitRule};
 use crate::relabel::ArmLabel;
 
-/// Treatment-aware least squares over contrasts. Lanes: weights, rows, then four a contrast: label, treatment, its
+/// Treatment-aware least squares over contrasts. Lanes: weights, rows, then four per contrast: label, treatment, its
 /// square, rows at or above the mean treatment. `L` is at least `2 + 4·dim`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ArmsRule {

@@ -17,7 +17,7 @@ pub(crate) use variance::Variance;
 /// The gain of a split that is not allowed or no better than what is known.
 pub(crate) const NO_GAIN: f64 = f64::NEG_INFINITY;
 
-/// How splits are judged.
+/// How splits are scored.
 pub(crate) trait SplitRule<Label, const L: usize>: Sync {
     /// A lane that is 0 exactly where no growing row was added.
     const COUNT_LANE: usize;

@@ -14,7 +14,7 @@ use crate::tree::{LevelSet, contains};
 /// Nodes of at least this many rows look for their occupied bins afterwards rather than marking them row by row.
 const MARK_BELOW: usize = 128;
 
-/// A split must be better than the best so far by more than rounding: columns that part a small node's rows alike have
+/// A split must be better than the best so far by more than rounding: columns that divide a small node's rows alike have
 /// equal gains but for the order of summation, and the first should win whatever that order.
 const TIE: f64 = 1.0 + 1e-9;
 
@@ -169,7 +169,7 @@ impl<const L: usize> Search<L> {
         }
     }
 
-    /// Adds the node's rows up in the histogram and tells which bins are occupied.
+    /// Adds the node's rows up in the histogram and marks which bins are occupied.
     fn bin<Label, R: SplitRule<Label, L>, C: Code>(
         &mut self,
         node: &NodeView<'_, R::Bounds, L>,

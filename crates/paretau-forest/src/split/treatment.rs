@@ -8,7 +8,7 @@ use super::{NO_GAIN, SplitRule};
 use crate::relabel::Label;
 
 /// Treatment-aware least squares. Lanes: labels, treatments, their squares, two counts packed in one number (rows, and
-/// rows at or above the mean treatment), and with `L = 5` weights. Four lanes are two vector additions a row.
+/// rows at or above the mean treatment), and with `L = 5` weights. Four lanes are two vector additions per row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Treatment {
     /// Fewest rows of each kind of treatment on a side.

@@ -46,6 +46,10 @@ class NumericError(ParetauError, ArithmeticError):
     """A numerical procedure failed although its input was acceptable."""
 
 
+class InternalError(ParetauError, RuntimeError):
+    """A bug in paretau; the message asks for a report."""
+
+
 class NotFittedError(ParetauError, _NotFitted):
     """Something was asked of an estimator that has not been fitted."""
 

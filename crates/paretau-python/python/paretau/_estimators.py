@@ -51,7 +51,7 @@ class LinearEffect(Estimator):
     n_jobs : int or None, default None
         Threads; None or -1 for all cores.
     verbose : bool, default False
-        Whether to tell of progress on stderr.
+        Whether to report progress on stderr.
 
     References
     ----------
@@ -95,7 +95,7 @@ class SLearner(Estimator):
     n_jobs : int or None, default None
         Threads; None or -1 for all cores.
     verbose : bool, default False
-        Whether to tell of progress on stderr.
+        Whether to report progress on stderr.
 
     References
     ----------
@@ -136,7 +136,7 @@ class TLearner(Estimator):
     n_jobs : int or None, default None
         Threads; None or -1 for all cores.
     verbose : bool, default False
-        Whether to tell of progress on stderr.
+        Whether to report progress on stderr.
 
     References
     ----------
@@ -190,7 +190,7 @@ class XLearner(Estimator):
     n_jobs : int or None, default None
         Threads; None or -1 for all cores.
     verbose : bool, default False
-        Whether to tell of progress on stderr.
+        Whether to report progress on stderr.
 
     References
     ----------
@@ -262,7 +262,7 @@ class RLearner(Estimator):
     n_jobs : int or None, default None
         Threads; None or -1 for all cores.
     verbose : bool, default False
-        Whether to tell of progress on stderr.
+        Whether to report progress on stderr.
 
     References
     ----------
@@ -343,7 +343,7 @@ class DRLearner(Estimator):
     n_jobs : int or None, default None
         Threads; None or -1 for all cores.
     verbose : bool, default False
-        Whether to tell of progress on stderr.
+        Whether to report progress on stderr.
 
     References
     ----------
@@ -411,7 +411,7 @@ class CausalForest(Estimator):
     honest_share : float, default 0.5
         Share of a tree's rows that choose the splits, in honest trees. Takes a number from 0.1 to 0.9.
     criterion : str or None, default None
-        Judge a split by gradient labels (het) or by the squared error with effects fitted anew (mse); auto is het
+        Score splits by gradient labels (het) or by the squared error with effects fitted anew (mse); auto is het
         unless a small forest by mse is clearly better out of bag. Takes one of mse, het. None lets the data decide.
     alpha : float, default 0.05
         Least share of the parent's treatment variation on each side of a split. Takes a number from 0 to 0.25.
@@ -420,9 +420,9 @@ class CausalForest(Estimator):
     stabilize_splits : bool, default True
         Split rules count treatment variation rather than rows. Takes true or false.
     subforest_size : int, default 2
-        Trees a little bag; 1 gives no standard errors. Takes a whole number from 1 to 64.
+        Trees per little bag; 1 gives no standard errors. Takes a whole number from 1 to 64.
     max_bins : int, default 256
-        Bins a column, one of them for missing values. Takes a whole number from 8 to 256.
+        Bins per column, one of them for missing values. Takes a whole number from 8 to 256.
     exact : bool, default False
         Give every distinct value its own bin; slow, for checking. Takes true or false.
     random_state : int, numpy generator or None, default 0
@@ -430,7 +430,7 @@ class CausalForest(Estimator):
     n_jobs : int or None, default None
         Threads; None or -1 for all cores.
     verbose : bool, default False
-        Whether to tell of progress on stderr.
+        Whether to report progress on stderr.
 
     References
     ----------
@@ -495,7 +495,7 @@ class CausalForestDML(Estimator):
     cv : int, default 2
         Folds of the cross-fitting. Takes a whole number from 2 to 50.
     criterion : str, default "mse"
-        Judge a split by the squared error with effects fitted anew, or by gradient labels. Takes one of mse, het.
+        Score splits by the squared error with effects fitted anew, or by gradient labels. Takes one of mse, het.
     max_samples : float, default 0.45
         Share of the rows a tree sees, drawn from its bag's half-sample. Takes a number from 0.01 to 0.5.
     max_features : int or None, default None
@@ -511,9 +511,9 @@ class CausalForestDML(Estimator):
     honest : bool, default True
         Half of a tree's rows choose the splits, the other half fill the leaves. Takes true or false.
     subforest_size : int, default 4
-        Trees a little bag. Takes a whole number from 2 to 64.
+        Trees per little bag. Takes a whole number from 2 to 64.
     max_bins : int, default 256
-        Bins a column, one of them for missing values. Takes a whole number from 8 to 256.
+        Bins per column, one of them for missing values. Takes a whole number from 8 to 256.
     exact : bool, default False
         Give every distinct value its own bin; slow, for checking. Takes true or false.
     random_state : int, numpy generator or None, default 0
@@ -521,7 +521,7 @@ class CausalForestDML(Estimator):
     n_jobs : int or None, default None
         Threads; None or -1 for all cores.
     verbose : bool, default False
-        Whether to tell of progress on stderr.
+        Whether to report progress on stderr.
 
     References
     ----------
@@ -692,7 +692,7 @@ class TARNet(Estimator):
     n_jobs : int or None, default None
         Threads; None or -1 for all cores.
     verbose : bool, default False
-        Whether to tell of progress on stderr.
+        Whether to report progress on stderr.
 
     References
     ----------
@@ -923,7 +923,7 @@ class CFR(Estimator):
     n_jobs : int or None, default None
         Threads; None or -1 for all cores.
     verbose : bool, default False
-        Whether to tell of progress on stderr.
+        Whether to report progress on stderr.
 
     References
     ----------
@@ -1149,7 +1149,7 @@ class DragonNet(Estimator):
     n_jobs : int or None, default None
         Threads; None or -1 for all cores.
     verbose : bool, default False
-        Whether to tell of progress on stderr.
+        Whether to report progress on stderr.
 
     References
     ----------
@@ -1374,7 +1374,7 @@ class GANITE(Estimator):
     n_jobs : int or None, default None
         Threads; None or -1 for all cores.
     verbose : bool, default False
-        Whether to tell of progress on stderr.
+        Whether to report progress on stderr.
 
     References
     ----------
@@ -1606,7 +1606,7 @@ class DRCFR(Estimator):
     n_jobs : int or None, default None
         Threads; None or -1 for all cores.
     verbose : bool, default False
-        Whether to tell of progress on stderr.
+        Whether to report progress on stderr.
 
     References
     ----------
@@ -1834,7 +1834,7 @@ class PSW(Estimator):
     n_jobs : int or None, default None
         Threads; None or -1 for all cores.
     verbose : bool, default False
-        Whether to tell of progress on stderr.
+        Whether to report progress on stderr.
 
     References
     ----------
@@ -2067,7 +2067,7 @@ class DPSW(Estimator):
     n_jobs : int or None, default None
         Threads; None or -1 for all cores.
     verbose : bool, default False
-        Whether to tell of progress on stderr.
+        Whether to report progress on stderr.
 
     References
     ----------

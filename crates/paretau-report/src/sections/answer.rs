@@ -49,7 +49,7 @@ fn sentence(question: &Question, effect: Interval, unit: Unit) -> String {
     }
     let interval = interval(effect.lo, effect.hi);
     format!(
-        "On average, the effect of {change} on {what} is <strong>{}</strong>, but the data do not tell its direction: \
+        "On average, the effect of {change} on {what} is <strong>{}</strong>, but the data do not settle its direction: \
          no effect at all lies within the {interval}.",
         escape(&unit.words(effect.value))
     )
@@ -153,14 +153,14 @@ fn averages(records: &ModelRecords, unit: Unit) -> Plot {
         marks.push(Mark::Line { points: ends, paint: *paint, width: 2.5, tip: tip.clone() });
         marks.push(Mark::Dot { at: (scaled(effect.value), y), paint: *paint, hollow: false, tip });
     }
-    let told: Vec<String> = rows
+    let summary: Vec<String> = rows
         .iter()
         .map(|(of, e, _)| format!("{of}: {} ({} to {})", unit.show(e.value), unit.show(e.lo), unit.show(e.hi)))
         .collect();
     Plot {
         id: "averages".to_owned(),
         title: "Average effects with 95 % intervals".to_owned(),
-        alternative: format!("Points with intervals. {}.", told.join("; ")),
+        alternative: format!("Points with intervals. {}.", summary.join("; ")),
         x: Axis::over(axis_label(&records.question), values),
         y: Axis::of_names(rows.len()),
         names: Some(rows.iter().map(|r| r.0.clone()).collect()),
@@ -216,7 +216,7 @@ mod tests {
             say(-3.4, -4.3, -2.5)
                 .contains("lowers <code>weight</code> by <strong>3.4</strong> (95 % interval 2.5 to 4.3)")
         );
-        assert!(say(0.4, -0.5, 1.3).contains("do not tell its direction"));
+        assert!(say(0.4, -0.5, 1.3).contains("do not settle its direction"));
         let yes_no = Question { binary: true, ..question };
         let text = sentence(&yes_no, Interval { value: 0.045, lo: 0.04, hi: 0.05 }, Unit::new(true, 0.01));
         assert!(text.contains("the share with <code>weight</code> = 1 by <strong>4.5 percentage points"), "{text}");

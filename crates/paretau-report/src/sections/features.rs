@@ -120,7 +120,7 @@ fn roles(all: &[FeatureRole]) -> Result<String> {
 }
 
 /// Words around shares of features.
-struct Told {
+struct ShareTable {
     id: &'static str,
     title: &'static str,
     axis: &'static str,
@@ -128,7 +128,7 @@ struct Told {
     column: &'static str,
 }
 
-const IMPORTANCE: Told = Told {
+const IMPORTANCE: ShareTable = ShareTable {
     id: "importance",
     title: "What the model tells effects apart by",
     axis: "share of the importance",
@@ -136,7 +136,7 @@ const IMPORTANCE: Told = Told {
     column: "importance",
 };
 
-const READING: Told = Told {
+const READING: ShareTable = ShareTable {
     id: "reading",
     title: "What the net reads",
     axis: "share of the first layer's weights",
@@ -144,7 +144,7 @@ const READING: Told = Told {
     column: "reading",
 };
 
-fn shares(all: &[Importance], told: Told) -> Result<String> {
+fn shares(all: &[Importance], text: ShareTable) -> Result<String> {
     let mut order: Vec<&Importance> = all.iter().collect();
     order.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.name.cmp(&b.name)));
     let shown = &order[..order.len().min(SHOWN)];
@@ -159,14 +159,14 @@ fn shares(all: &[Importance], told: Told) -> Result<String> {
         })
         .collect();
     let plot = Plot {
-        id: told.id.to_owned(),
-        title: told.title.to_owned(),
+        id: text.id.to_owned(),
+        title: text.title.to_owned(),
         alternative: format!(
             "{}, largest first: {}.",
-            told.caption,
+            text.caption,
             shown.iter().take(5).map(|i| format!("{} {}", i.name, percent(i.share))).collect::<Vec<_>>().join(", ")
         ),
-        x: Axis::from_zero(told.axis, shown.iter().map(|i| i.share))
+        x: Axis::from_zero(text.axis, shown.iter().map(|i| i.share))
             .shown(|v| format!("{} %", crate::number::tick(100.0 * v))),
         y: Axis::of_names(shown.len()),
         names: Some(shown.iter().map(|i| i.name.clone()).collect()),
@@ -175,8 +175,8 @@ fn shares(all: &[Importance], told: Told) -> Result<String> {
         height: 48 + 20 * shown.len() as u32,
     };
     let table = Table {
-        caption: told.caption,
-        header: &["feature", told.column],
+        caption: text.caption,
+        header: &["feature", text.column],
         rows: order
             .iter()
             .take(LISTED)

@@ -44,7 +44,7 @@ pub(crate) fn making(records: &ModelRecords) -> Section {
             .map(|(name, value)| vec![Cell::html(code(name)), Cell::number(*value, &significant(*value, 4))])
             .collect();
         let table = Table { caption: "Numbers of the fit", header: &["number", "value"], rows };
-        html += &table.folded("Numbers that the fit told");
+        html += &table.folded("Numbers from the fit");
     }
     Section { id: "making", heading: "How it was made", html }
 }

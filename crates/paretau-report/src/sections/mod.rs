@@ -21,7 +21,7 @@ pub(crate) use who::who;
 use crate::number::Unit;
 use crate::records::ModelRecords;
 
-/// How this page tells effects.
+/// How this page writes effects.
 pub(crate) fn unit(records: &ModelRecords) -> Unit {
     let width = records.averages.first().map_or(0.0, |average| average.effect.hi - average.effect.lo);
     Unit::new(records.question.binary, width)

@@ -125,7 +125,7 @@ fn effective(overlap: &OverlapSummary) -> Plot {
             names.push(format!("{}, {kind}", ARMS[arm]));
         }
     }
-    let told: Vec<String> = overlap
+    let summary: Vec<String> = overlap
         .arms
         .iter()
         .zip(ARMS)
@@ -137,7 +137,7 @@ fn effective(overlap: &OverlapSummary) -> Plot {
     Plot {
         id: "effective-rows".to_owned(),
         title: "What is left after weighting".to_owned(),
-        alternative: format!("Effective sample sizes. {}.", told.join("; ")),
+        alternative: format!("Effective sample sizes. {}.", summary.join("; ")),
         x: Axis::of_shares("effective rows, share of the arm", |v| format!("{} %", tick(100.0 * v))),
         y: Axis::of_names(names.len()),
         names: Some(names),
@@ -204,10 +204,10 @@ fn tail_words(arm: &ArmOverlap, weights: &ArmWeights) -> String {
 fn tails(weights: &[ArmWeights; 2]) -> Plot {
     let mut marks = vec![];
     let mut all = vec![];
-    let mut told = vec![];
+    let mut summary = vec![];
     for (arm, own) in weights.iter().enumerate() {
         let Some(tail) = own.tail else { continue };
-        told.push(format!("{}: shape {}, scale {}", ARMS[arm], fixed(tail.xi, 2), significant(tail.sigma, 2)));
+        summary.push(format!("{}: shape {}, scale {}", ARMS[arm], fixed(tail.xi, 2), significant(tail.sigma, 2)));
         for r in own.ranks.iter().filter(|r| r.rank <= tail.m) {
             all.extend([r.smoothed, r.raw]);
             marks.push(Mark::Dot {
@@ -238,7 +238,7 @@ fn tails(weights: &[ArmWeights; 2]) -> Plot {
         title: "How well the tail fits".to_owned(),
         alternative: format!(
             "Largest weights as seen against those expected by the fitted Pareto tail. {}.",
-            told.join("; ")
+            summary.join("; ")
         ),
         x,
         y,
@@ -250,7 +250,7 @@ fn tails(weights: &[ArmWeights; 2]) -> Plot {
 }
 
 fn khat_words(overlap: &OverlapSummary) -> String {
-    let told: Vec<String> = overlap
+    let summary: Vec<String> = overlap
         .arms
         .iter()
         .zip(ARMS)
@@ -261,12 +261,12 @@ fn khat_words(overlap: &OverlapSummary) -> String {
                 if k > arm.khat_limit { "above" } else { "within" },
                 fixed(arm.khat_limit, 2)
             ),
-            None => format!("{name}: no tail to judge"),
+            None => format!("{name}: no tail to fit"),
         })
         .collect();
     format!(
         "k-hat is the heaviness of a tail: above its limit a few people decide what weighting gives. {}.",
-        told.join("; ")
+        summary.join("; ")
     )
 }
 

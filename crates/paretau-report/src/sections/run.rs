@@ -88,16 +88,16 @@ fn verdict(comparison: &RunComparison) -> String {
         ("surely larger than that of", names(&|p| p.interval.0 > 1.0)),
         ("and not surely different from that of", names(&|p| p.interval.0 <= 1.0 && p.interval.1 >= 1.0)),
     ];
-    let mut told = vec![];
+    let mut summary = vec![];
     for (words, names) in groups {
         if !names.is_empty() {
-            told.push(format!("{words} {}", names.join(", ")));
+            summary.push(format!("{words} {}", names.join(", ")));
         }
     }
-    if let Some(first) = told.first_mut() {
+    if let Some(first) = summary.first_mut() {
         let plain = first.trim_start_matches("and ").trim_start_matches("Its error is ").to_owned();
         *first = format!("{}\u{2019}s error is {plain}", code(hero));
-        out += &told.join("; ");
+        out += &summary.join("; ");
         out += ". \u{201c}Surely\u{201d} means that the 95 % interval of the ratio of errors, over realisations, leaves out 1.";
     }
     out

@@ -21,7 +21,7 @@ pub(crate) fn training(records: &ModelRecords) -> Result<Option<Section>> {
         }
     }
     let mut html = String::from(
-        "<p>The objective on rows held out from training and, where the net tells them, training losses and weights, each time \
+        "<p>The objective on rows held out from training and, where the net reports them, training losses and weights, each time \
          it was looked at; a circle marks the parameters that were kept. Training losses count weights and penalties, so that \
          their size is not that of the objective.</p><div class=\"pair\">",
     );

@@ -180,7 +180,7 @@ fn groups(question: &Question, findings: &Findings, unit: Unit) -> Plot {
         marks.push(Mark::Line { points: ends, paint: Paint::Main, width: 2.2, tip: tip.clone() });
         marks.push(Mark::Dot { at: (x, at(group.seen.value)), paint: Paint::Main, hollow: false, tip });
     }
-    let told: Vec<String> = findings
+    let summary: Vec<String> = findings
         .groups
         .iter()
         .map(|g| format!("predicted {}, seen {}", unit.show(g.predicted), unit.show(g.seen.value)))
@@ -188,7 +188,10 @@ fn groups(question: &Question, findings: &Findings, unit: Unit) -> Plot {
     Plot {
         id: "effect-groups".to_owned(),
         title: "Does the ranking hold?".to_owned(),
-        alternative: format!("People in groups by predicted effect, with what was seen in each: {}.", told.join("; ")),
+        alternative: format!(
+            "People in groups by predicted effect, with what was seen in each: {}.",
+            summary.join("; ")
+        ),
         x,
         y: Axis::over(
             if question.binary { "seen, percentage points" } else { "effect seen" },
@@ -222,7 +225,7 @@ fn agreement(findings: &Findings) -> String {
         ""
     } else {
         " The model learnt from these very people, so this looks better than it would for new ones: \
-         <code>paretau evaluate</code> on other rows tells."
+         <code>paretau evaluate</code> on other rows shows."
     };
     format!(
         "People in groups of equal size by predicted effect; what was seen is a doubly robust estimate. {how}{rosy}"
