@@ -14,11 +14,13 @@ use std::time::Instant;
 
 use paretau_core::{Csr, Dense, Design, Features, FitContext, FittedModel, Params, Seed, Toolbox};
 use paretau_kernels::parallel::Parallelism;
-use paretau_neural::config::NetConfig;
+use paretau_kernels::soft_pareto_options::SoftParetoOptions;
+use paretau_kernels::weights::{Pooling, Weighting};
+use paretau_neural::ENTRIES;
 use paretau_neural::data::{Batch, Batches, Sample};
-use paretau_neural::engine::{Adam, AdamRates, adam};
-use paretau_neural::model::{Model, RepNet};
-use paretau_neural::{Choice, ENTRIES, Size};
+use paretau_neural::engine::{Activation, Adam, AdamRates, Norm, adam};
+use paretau_neural::loss::{Balance, OutcomeLoss, Penalty};
+use paretau_neural::model::{Model, Objective, RepNet, RepSpec};
 
 struct Shape {
     name: &'static str,
@@ -78,17 +80,32 @@ fn step_time(shape: &Shape, seconds: f64, batch_norm: bool) -> f64 {
     let design = design(n, shape.d, shape.filled);
     let rows: Vec<usize> = (0..n).collect();
     let (sample, _, _) = Sample::<f32>::new(&design, &rows).unwrap();
-    let config = NetConfig {
-        encoder: Some(vec![shape.width; 2]),
-        representation: Some(shape.width),
-        propensity: Some(vec![shape.width; 2]),
-        heads: Some(vec![shape.heads; 2]),
-        batch_norm,
-        ..NetConfig::default()
+    // The nets and losses of `dpsw-norm`.
+    let spec = RepSpec {
+        d: shape.d,
+        groups: 3,
+        encoder: vec![shape.width; 2],
+        representation: shape.width,
+        representation_activation: Activation::Linear,
+        propensity: Some((vec![shape.width; 2], 0..2)),
+        heads: vec![shape.heads; 2],
+        head_reads: 1..3,
+        balanced: 2,
+        activation: Activation::Elu,
+        dropout: 0.145,
+        norm: if batch_norm { Norm::Batch } else { Norm::None },
     };
-    let size = Size { n, d: shape.d, outcome: design.outcome() };
-    let choice = Choice { dropout: 0.145, l2: 0.01, gamma: 1.0 };
-    let mut model = RepNet::new(config.spec(size, choice), config.objective(size, choice), &sample, n).unwrap();
+    let objective = Objective {
+        loss: OutcomeLoss::Squared,
+        weighting: Weighting::SoftParetoNorm(SoftParetoOptions::default()),
+        pooling: Pooling::Pooled,
+        gamma: 1.0,
+        penalty: Penalty { balance: Balance::Rbf, strength: 0.1, width: None },
+        joint: 0.0,
+        targeted: 0.0,
+        independence: 0.0,
+    };
+    let mut model = RepNet::new(spec, objective, &sample, n).unwrap();
     let mut params: Vec<f32> = model.layout().initial(Seed(3));
     let mut grads = vec![0.0; params.len()];
     let mut optimiser = Adam::new(params.len());

@@ -1,28 +1,14 @@
-//! One configuration for all neural estimators. `None` means "auto": the named settings or the data decide.
+//! Parameters that several kinds of nets share. `None` means "auto": the named settings or the data decide.
+//!
+//! A kind of net's own configuration stands in its file under [`crate::nets`] and takes these in whole.
 
-use paretau_core::{Error, Result};
+use paretau_core::{Error, OutcomeKind, Result};
 use paretau_kernels::soft_pareto_options::{Center, NegativeScale, SoftParetoOptions, Units};
-use paretau_kernels::weights::{Pooling, Weighting};
+use paretau_kernels::weights::Weighting;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Activation, Norm};
-use crate::loss::{Balance, OutcomeLoss};
-
-/// Which nets there are and what they read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Network {
-    /// One encoder and two heads.
-    Shared,
-    /// One encoder, two heads and a propensity unit, trained together.
-    Dragon,
-    /// Three encoders Γ, Δ, Υ, a propensity net on (Γ, Δ), two heads on (Δ, Υ).
-    Disentangled,
-    /// A propensity net on the features trained first, then encoders Δ, Υ and two heads.
-    TwoStep,
-    /// Counterfactual generator, discriminator and inference net.
-    Ganite,
-}
+use crate::loss::{Balance, OutcomeLoss, Penalty};
 
 /// The weighting, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +36,30 @@ pub enum WeightingName {
     ParetoNorm,
 }
 
+impl WeightingName {
+    /// Whether the weights depend on a propensity.
+    pub fn uses_propensity(self) -> bool {
+        !matches!(self, Self::Uniform | Self::InverseShare)
+    }
+
+    /// The weighting; propensities outside `[truncate, 1 - truncate]` are extreme.
+    pub(crate) fn with_options(self, truncate: f64, soft: SoftParetoOptions) -> Weighting {
+        let (lo, hi) = (truncate, 1.0 - truncate);
+        match self {
+            Self::Uniform => Weighting::Uniform,
+            Self::InverseShare => Weighting::InverseShare,
+            Self::Ipw => Weighting::Raw,
+            Self::Norm => Weighting::Norm,
+            Self::Trunc => Weighting::Truncated { lo, hi },
+            Self::Ignore => Weighting::Ignored { lo, hi },
+            Self::ParetoHard => Weighting::HardPareto,
+            Self::Psis => Weighting::Psis,
+            Self::Pareto => Weighting::SoftPareto(soft),
+            Self::ParetoNorm => Weighting::SoftParetoNorm(soft),
+        }
+    }
+}
+
 /// When the propensity net takes its steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -61,10 +71,11 @@ pub enum Schedule {
 }
 
 /// Named sets of settings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SettingsName {
     /// Ours.
+    #[default]
     Default,
     /// The paper's scripts for News.
     PaperNews,
@@ -72,6 +83,13 @@ pub enum SettingsName {
     PaperAcic,
     /// The paper's scripts for its synthetic data.
     PaperSynthetic,
+}
+
+impl SettingsName {
+    /// Whether these are a paper's settings.
+    pub fn is_paper(self) -> bool {
+        self != Self::Default
+    }
 }
 
 /// Units of `eps` and `kappa`, by name.
@@ -94,31 +112,14 @@ pub enum Optimiser {
     Sgd,
 }
 
-/// All parameters of the neural estimators.
+/// Parameters of every neural estimator: the sizes of its nets, and how they are trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NetConfig {
-    /// Nets.
-    pub network: Network,
-    /// Weighting of the outcome loss.
-    pub weighting: WeightingName,
-    /// Named set that fills in what is auto.
-    pub settings: SettingsName,
-    /// Tempering exponent.
-    pub gamma: Option<f64>,
-    /// Balance penalty.
-    pub balance: Balance,
-    /// Its strength.
-    pub balance_weight: Option<f64>,
-    /// Its kernel's width or entropic strength.
-    pub balance_width: Option<f64>,
-    /// Hidden units of an encoder.
+pub struct TrainingConfig {
+    /// Hidden units of each encoder.
     pub encoder: Option<Vec<usize>>,
-    /// Units of an encoder's output.
+    /// Units of each encoder's output.
     pub representation: Option<usize>,
-    /// Hidden units of the propensity net.
-    pub propensity: Option<Vec<usize>>,
-    /// Hidden units of an outcome head.
+    /// Hidden units of each outcome head.
     pub heads: Option<Vec<usize>>,
     /// Activation of hidden units.
     pub activation: Activation,
@@ -132,14 +133,8 @@ pub struct NetConfig {
     pub l2: Option<f64>,
     /// Learning rate.
     pub rate: Option<f64>,
-    /// Learning rate of the propensity net.
-    pub propensity_rate: Option<f64>,
     /// Rows of a mini-batch.
     pub batch: Option<usize>,
-    /// When the propensity net steps.
-    pub schedule: Option<Schedule>,
-    /// Epochs of a block.
-    pub block: usize,
     /// Mini-batches at most.
     pub max_steps: Option<usize>,
     /// Mini-batches at least.
@@ -154,47 +149,17 @@ pub struct NetConfig {
     pub clip: f64,
     /// Optimiser.
     pub optimiser: Optimiser,
-    /// Loss of a row.
-    pub loss: Option<OutcomeLoss>,
-    /// Strength of rank pooling.
-    pub eps: Option<f64>,
-    /// Steepness of the step.
-    pub kappa: Option<f64>,
-    /// Their units.
-    pub units: Option<UnitsName>,
-    /// Fit one tail an arm.
-    pub per_arm: bool,
-    /// Propensities outside `[truncate, 1 - truncate]` are extreme.
-    pub truncate: f64,
-    /// Strength of the cross-entropy in joint training.
-    pub joint: f64,
-    /// Strength of targeted regularisation.
-    pub targeted: f64,
-    /// Strength of the independence penalty.
-    pub independence: f64,
-    /// How hard GANITE's generator plays against its discriminator.
-    pub alpha: f64,
-    /// How hard its inference net does.
-    pub beta: f64,
-    /// Seeds averaged.
+    /// Nets averaged, each with its own seed.
     pub members: usize,
     /// Base learner of a second stage on doubly robust pseudo-outcomes, `auto` or `none`.
     pub second_stage: String,
 }
 
-impl Default for NetConfig {
+impl Default for TrainingConfig {
     fn default() -> Self {
         Self {
-            network: Network::Disentangled,
-            weighting: WeightingName::ParetoNorm,
-            settings: SettingsName::Default,
-            gamma: None,
-            balance: Balance::Rbf,
-            balance_weight: None,
-            balance_width: None,
             encoder: None,
             representation: None,
-            propensity: None,
             heads: None,
             activation: Activation::Elu,
             layer_norm: false,
@@ -202,10 +167,7 @@ impl Default for NetConfig {
             dropout: None,
             l2: None,
             rate: None,
-            propensity_rate: None,
             batch: None,
-            schedule: None,
-            block: 100,
             max_steps: None,
             min_steps: None,
             patience: None,
@@ -213,102 +175,114 @@ impl Default for NetConfig {
             half_life: 0.0,
             clip: 10.0,
             optimiser: Optimiser::Adam,
-            loss: None,
-            eps: None,
-            kappa: None,
-            units: None,
-            per_arm: false,
-            truncate: 0.1,
-            joint: 0.0,
-            targeted: 0.0,
-            independence: 0.0,
-            alpha: 1.0,
-            beta: 1.0,
             members: 5,
             second_stage: "none".to_owned(),
         }
     }
 }
 
-impl NetConfig {
-    /// Refuses combinations that make no sense.
-    pub fn check(&self) -> Result<()> {
-        let bad = |name: &str, value: String, expected: &str| {
-            Err(Error::BadParameter { owner: "neural".into(), name: name.into(), value, expected: expected.into() })
-        };
-        if !(self.truncate > 0.0 && self.truncate < 0.5) {
-            return bad("truncate", self.truncate.to_string(), "a number between 0 and 0.5");
-        }
-        if self.weighting == WeightingName::Psis && self.network != Network::TwoStep {
-            return bad("weighting", "psis".into(), "another one: psis has no derivative and needs network = two-step");
-        }
-        for (name, widths) in [("encoder", &self.encoder), ("propensity", &self.propensity), ("heads", &self.heads)] {
-            if widths.as_ref().is_some_and(|w| w.contains(&0)) {
-                return bad(name, "0".into(), "a list of positive widths");
-            }
-        }
+impl TrainingConfig {
+    /// Refuses combinations that make no sense, in the name of the estimator `owner`.
+    pub(crate) fn check(&self, owner: &str) -> Result<()> {
+        check_widths(owner, "encoder", self.encoder.as_deref())?;
+        check_widths(owner, "heads", self.heads.as_deref())?;
         if self.layer_norm && self.batch_norm {
             let one = "false while layer_norm is true: choose one of the two normalisations";
-            return bad("batch_norm", "true".into(), one);
+            return Err(bad(owner, "batch_norm", "true", one));
         }
         Ok(())
     }
 
     /// Normalisation of hidden layers.
-    pub fn norm(&self) -> Norm {
+    pub(crate) fn norm(&self) -> Norm {
         match (self.layer_norm, self.batch_norm) {
             (true, _) => Norm::Layer,
             (false, true) => Norm::Batch,
             (false, false) => Norm::None,
         }
     }
+}
 
-    /// Whether rows are weighted by a propensity at all.
-    pub fn weighs(&self) -> bool {
-        !matches!(self.weighting, WeightingName::Uniform | WeightingName::InverseShare)
-            && matches!(self.network, Network::Disentangled)
+/// Refuses layers without units.
+pub(crate) fn check_widths(owner: &str, name: &str, widths: Option<&[usize]>) -> Result<()> {
+    if widths.is_some_and(|w| w.contains(&0)) {
+        return Err(bad(owner, name, "0", "a list of positive widths"));
     }
+    Ok(())
+}
 
-    /// Whether these are a paper's settings.
-    pub fn is_paper(&self) -> bool {
-        self.settings != SettingsName::Default
+/// Refuses bounds of extreme propensities that leave nothing between them.
+pub(crate) fn check_truncate(owner: &str, truncate: f64) -> Result<()> {
+    if truncate > 0.0 && truncate < 0.5 {
+        return Ok(());
     }
+    Err(bad(owner, "truncate", &truncate.to_string(), "a number between 0 and 0.5"))
+}
 
-    /// The weighting with its options.
-    pub fn weighting(&self) -> Weighting {
-        let (lo, hi) = (self.truncate, 1.0 - self.truncate);
-        match self.weighting {
-            WeightingName::Uniform => Weighting::Uniform,
-            WeightingName::InverseShare => Weighting::InverseShare,
-            WeightingName::Ipw => Weighting::Raw,
-            WeightingName::Norm => Weighting::Norm,
-            WeightingName::Trunc => Weighting::Truncated { lo, hi },
-            WeightingName::Ignore => Weighting::Ignored { lo, hi },
-            WeightingName::ParetoHard => Weighting::HardPareto,
-            WeightingName::Psis => Weighting::Psis,
-            WeightingName::Pareto => Weighting::SoftPareto(self.soft()),
-            WeightingName::ParetoNorm => Weighting::SoftParetoNorm(self.soft()),
-        }
+fn bad(owner: &str, name: &str, value: &str, expected: &str) -> Error {
+    Error::BadParameter { owner: owner.into(), name: name.into(), value: value.into(), expected: expected.into() }
+}
+
+/// The loss asked for, or the one that suits the outcome.
+pub(crate) fn loss_for(loss: Option<OutcomeLoss>, outcome: OutcomeKind) -> OutcomeLoss {
+    loss.unwrap_or(match outcome {
+        OutcomeKind::Continuous => OutcomeLoss::Squared,
+        OutcomeKind::Binary => OutcomeLoss::Logistic,
+    })
+}
+
+/// Parameters of a balance penalty.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BalanceConfig {
+    /// Balance penalty.
+    pub balance: Balance,
+    /// Its strength.
+    pub balance_weight: Option<f64>,
+    /// Its kernel's width or entropic strength.
+    pub balance_width: Option<f64>,
+}
+
+impl Default for BalanceConfig {
+    fn default() -> Self {
+        Self { balance: Balance::Rbf, balance_weight: None, balance_width: None }
     }
+}
 
-    /// Pooled or per-arm tails.
-    pub fn pooling(&self) -> Pooling {
-        if self.per_arm { Pooling::PerArm } else { Pooling::Pooled }
+impl BalanceConfig {
+    /// The penalty with its numbers.
+    pub(crate) fn penalty(&self, settings: SettingsName) -> Penalty {
+        let strength = if settings.is_paper() { 1.0 } else { 0.1 };
+        Penalty { balance: self.balance, strength: self.balance_weight.unwrap_or(strength), width: self.balance_width }
     }
+}
 
-    fn soft(&self) -> SoftParetoOptions {
-        let (eps, kappa) = match self.settings {
+/// Parameters of soft Pareto smoothing.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct SmoothingConfig {
+    /// Strength of rank pooling.
+    pub eps: Option<f64>,
+    /// Steepness of the step.
+    pub kappa: Option<f64>,
+    /// Their units.
+    pub units: Option<UnitsName>,
+}
+
+impl SmoothingConfig {
+    /// The kernel's options.
+    pub(crate) fn options(&self, settings: SettingsName) -> SoftParetoOptions {
+        let (eps, kappa) = match settings {
             SettingsName::Default => (1.0, 1.0),
             SettingsName::PaperNews => (0.1, 0.01),
             SettingsName::PaperAcic | SettingsName::PaperSynthetic => (0.01, 0.001),
         };
-        let raw = self.units.map_or(self.is_paper(), |u| u == UnitsName::Raw);
+        let paper = settings.is_paper();
+        let raw = self.units.map_or(paper, |u| u == UnitsName::Raw);
         SoftParetoOptions {
             eps: self.eps.unwrap_or(eps),
             kappa: self.kappa.unwrap_or(kappa),
             units: if raw { Units::Raw } else { Units::ScaleFree },
-            center: if self.is_paper() { Center::Paper } else { Center::Half },
-            negative_scale: if self.is_paper() { NegativeScale::Abs } else { NegativeScale::FallBack },
+            center: if paper { Center::Paper } else { Center::Half },
+            negative_scale: if paper { NegativeScale::Abs } else { NegativeScale::FallBack },
         }
     }
 }

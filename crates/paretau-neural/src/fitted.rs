@@ -26,7 +26,7 @@ impl Mixture {
         self.nets[0].0.info.spec.d
     }
 
-    /// Buffers: the propensity is asked of the last net alone, whose judge knows of no weights.
+    /// Buffers: the propensity is asked of the last net alone, whose propensity net knows of no weights.
     fn work(&self, wanted: Wanted) -> Vec<PredictWork> {
         let last = self.nets.len() - 1;
         let asked = |k: usize| if k == last { wanted } else { Wanted::Outcomes };

@@ -1,8 +1,8 @@
-//! Neural estimators: one engine, one training loop, presets.
+//! Neural estimators: one engine, one training loop, several kinds of nets.
 //!
 //! From the bottom up: [`engine`] (layers with explicit backward passes, Adam), [`data`] (a design made ready, mini-batches),
-//! [`loss`] (one file each), [`model`] (what is computed and what moves in each phase), [`train`] (the one loop), and on
-//! top the estimator with its presets ([`ENTRIES`]).
+//! [`loss`] (one file each), [`model`] (what is computed and what moves in each phase), [`train`] (the one loop), [`nets`] (one file per
+//! kind of net, with its parameters and registry entries), and the estimator that trains an ensemble of any kind.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -14,13 +14,13 @@ pub mod engine;
 mod error;
 mod estimator;
 mod fitted;
-mod judge;
 pub mod loss;
 mod member;
 pub mod model;
+pub mod nets;
 mod plain;
 mod predictor;
-pub mod presets;
+mod propensity_nets;
 mod recalibrate;
 mod report;
 mod roles;
@@ -34,9 +34,5 @@ pub mod train;
 mod weigh;
 
 pub use base::{MlpBase, MlpConfig};
-pub use config::NetConfig;
-pub use estimator::NetEstimator;
 pub use fitted::NetModel;
-pub use presets::ENTRIES;
-pub use settings::{Choice, Size};
-pub use specs::SPECS;
+pub use nets::ENTRIES;

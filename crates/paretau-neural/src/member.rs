@@ -1,19 +1,17 @@
 //! Training one member: the nets of its kind, its own scales, its own validation rows.
 
-use paretau_core::{Design, FitContext, OutcomeKind, Result, Seed};
+use paretau_core::{Design, Result};
 use paretau_kernels::parallel::Parallelism;
-use paretau_kernels::weights::{Pooling, Weigher, Weighting};
 
-use crate::config::{NetConfig, Network};
-use crate::data::{Batches, Sample, Scaler};
-use crate::error::failed;
+use crate::data::{Batches, Sample};
 use crate::loss::OutcomeLoss;
-use crate::model::{Ganite, PlainNet, PlainSpec, RepNet};
+use crate::model::{PlainNet, PlainSpec};
+use crate::nets::{FirstStep, Keeping, NetJob, NetKind};
 use crate::plain::PlainPredictor;
 use crate::predictor::{MemberInfo, Predictor};
 use crate::settings::{Choice, Size};
-use crate::splits::Parts;
-use crate::train::{Keeper, Run, Trained};
+use crate::splits::TrainValid;
+use crate::train::{Run, Trained};
 
 /// A trained member with what its training reported.
 #[derive(Debug)]
@@ -25,9 +23,9 @@ pub(crate) struct Member {
 /// What a member is trained on and with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Job<'a> {
-    pub(crate) config: &'a NetConfig,
+    pub(crate) kind: &'a dyn NetKind,
     pub(crate) design: &'a Design,
-    pub(crate) parts: &'a Parts,
+    pub(crate) parts: &'a TrainValid,
     pub(crate) choice: Choice,
     pub(crate) member: usize,
     pub(crate) parallelism: Parallelism,
@@ -39,31 +37,30 @@ impl Job<'_> {
         if self.parts.valid.is_empty() { &self.parts.train } else { &self.parts.valid }
     }
 
+    fn size(&self) -> Size {
+        Size { n: self.parts.train.len(), d: self.design.x().n_cols() }
+    }
+
     /// Trains the member.
-    pub(crate) fn train(&self, name: &str, (ctx, keeper): (&FitContext<'_>, &Keeper<'_>)) -> Result<Member> {
+    pub(crate) fn train(&self, name: &str, keeping: Keeping<'_>) -> Result<Member> {
+        let (ctx, _) = keeping;
         ctx.check_interrupt()?;
-        let Self { config, design, parts, choice, member, parallelism } = *self;
-        let seed: Seed = ctx.seed.named("member").indexed(member as u64);
+        let Self { kind, design, parts, choice, member, parallelism } = *self;
+        let seed = ctx.seed.named("member").indexed(member as u64);
         let (mut sample, scaler, scale) = Sample::<f32>::new(design, &parts.train)?;
-        let size = Size { n: parts.train.len(), d: design.x().n_cols(), outcome: design.outcome() };
-        let plan = config.plan(size, choice);
-        let (spec, objective) = (config.spec(size, choice), config.objective(size, choice));
+        let plan = kind.training_plan(self.size(), choice);
+        let spec = kind.spec(self.size(), choice);
         let capacity = Batches::new(&sample.t, &parts.train, plan.batch, seed).largest();
-        let mut info = MemberInfo {
+        let first = kind.first_step(self, &mut sample, FirstStep { scaler: &scaler, seed, name, keeping })?;
+        let info = MemberInfo {
             spec: spec.clone(),
-            fluctuates: objective.targeted > 0.0,
+            fluctuates: kind.fluctuates(),
             scale,
             outcome: design.outcome(),
             tells_e: spec.propensity.is_some(),
             clamps: scaler.clamps,
-            first_step: None,
+            first_step: first.as_ref().map(|net| net.hidden.clone()),
         };
-        let mut first = None;
-        if config.network == Network::TwoStep {
-            let step = self.first_step(&mut sample, &scaler, seed, name, (ctx, keeper))?;
-            info.first_step = Some(step.hidden.clone());
-            first = Some(step);
-        }
         let run = Run {
             sample: &sample,
             train: &parts.train,
@@ -74,81 +71,35 @@ impl Job<'_> {
             member,
             parallelism,
         };
-        let (trained, params) = if config.network == Network::Ganite {
-            let mut model = Ganite::new(spec, (config.alpha, config.beta), &sample, capacity);
-            let trained = run.train(&mut model, ctx, keeper)?;
-            let params = trained.params[model.inference_range()].to_vec();
-            (trained, params)
-        } else {
-            let mut model = RepNet::new(spec, objective, &sample, capacity)?;
-            let trained = run.train(&mut model, ctx, keeper)?;
-            let params = trained.params.clone();
-            (trained, params)
-        };
+        let (trained, params) = kind.train(NetJob { spec, choice, capacity }, &run, keeping)?;
         let predictor = Predictor::new(info, scaler, params, first)?;
         Ok(Member { predictor, trained })
     }
 
-    /// A propensity net on the features, whose Pareto-smoothed weights are then fixed for the outcome nets.
-    fn first_step(
-        &self,
-        sample: &mut Sample<f32>,
-        scaler: &Scaler,
-        seed: Seed,
-        name: &str,
-        keeping: (&FitContext<'_>, &Keeper<'_>),
-    ) -> Result<PlainPredictor> {
-        let Self { config, design, parts, choice, .. } = *self;
-        let (first, _) = self.propensity_net(sample, scaler, seed, name, keeping)?;
-        let logits = match &sample.known_logit {
-            Some(known) => known.clone(),
-            None => first.outputs(design.x())?,
-        };
-        let mut fixed = vec![1.0_f32; sample.t.len()];
-        let mut weigher = Weigher::new(config.weighting(), Pooling::Pooled, choice.gamma).map_err(failed)?;
-        let scheme = config.weighting();
-        for rows in [&parts.train, &parts.valid] {
-            let t: Vec<u8> = rows.iter().map(|&i| sample.t[i]).collect();
-            if !(t.contains(&0) && t.contains(&1)) || matches!(scheme, Weighting::Uniform) {
-                continue;
-            }
-            let logits: Vec<f64> = rows.iter().map(|&i| logits[i]).collect();
-            let mut w = vec![0.0; rows.len()];
-            weigher.forward(&logits, &t, sample.treated, &mut w).map_err(failed)?;
-            // On a scale of one, so that the learning rate means the same with and without weights.
-            let mean = w.iter().sum::<f64>() / w.len() as f64;
-            rows.iter().zip(&w).for_each(|(&i, w)| fixed[i] = (w / mean) as f32);
-        }
-        sample.fixed = Some(fixed);
-        Ok(first)
-    }
-
-    /// A propensity net that reads the features themselves, for judging and not for training, with its validation loss.
-    pub(crate) fn judge(&self, name: &str, keeping: (&FitContext<'_>, &Keeper<'_>)) -> Result<(PlainPredictor, f64)> {
+    /// A propensity net that reads the features themselves and takes no part in training, with its validation loss.
+    pub(crate) fn separate_propensity_net(&self, name: &str, keeping: Keeping<'_>) -> Result<(PlainPredictor, f64)> {
+        // The stream's name is older than the function's; another one would give other nets.
         let seed = keeping.0.seed.named("judge").indexed(self.member as u64);
         let (mut sample, scaler, _) = Sample::<f32>::new(self.design, &self.parts.train)?;
-        self.propensity_net(&mut sample, &scaler, seed, name, keeping)
+        self.train_propensity_net(&mut sample, FirstStep { scaler: &scaler, seed, name, keeping })
     }
 
-    fn propensity_net(
+    /// Trains a propensity net on the features, with its validation loss.
+    pub(crate) fn train_propensity_net(
         &self,
         sample: &mut Sample<f32>,
-        scaler: &Scaler,
-        seed: Seed,
-        name: &str,
-        (ctx, keeper): (&FitContext<'_>, &Keeper<'_>),
+        FirstStep { scaler, seed, name, keeping: (ctx, keeper) }: FirstStep<'_>,
     ) -> Result<(PlainPredictor, f64)> {
-        let Self { config, design, parts, choice, member, parallelism } = *self;
-        let size = Size { n: parts.train.len(), d: design.x().n_cols(), outcome: OutcomeKind::Binary };
+        let Self { kind, parts, choice, member, parallelism, .. } = *self;
         let spec = PlainSpec {
-            d: size.d,
-            hidden: config.propensity_widths(),
-            activation: config.activation,
+            d: self.size().d,
+            hidden: kind.widths().propensity,
+            activation: kind.training().activation,
             dropout: choice.dropout,
             loss: OutcomeLoss::Logistic,
         };
         let outcomes = std::mem::replace(&mut sample.y, sample.t.iter().map(|&t| f32::from(t)).collect());
-        let plan = config.plain_plan(size, choice);
+        let plan = kind.propensity_plan(self.size(), choice);
         let capacity = Batches::new(&sample.t, &parts.train, plan.batch, seed).largest();
         let mut model = PlainNet::new(spec.clone(), sample, capacity);
         let run = Run {

@@ -65,7 +65,7 @@ pub(crate) enum Wanted {
 pub(crate) struct PredictWork {
     rows: Rows<f32>,
     encoded: NetWork<f32>,
-    judged: Option<NetWork<f32>>,
+    propensity: Option<NetWork<f32>>,
     answered: NetWork<f32>,
     first: Option<PlainWork>,
 }
@@ -88,24 +88,24 @@ impl Predictor {
         Ok(Self { columns: Centres::new(&scaler), info, scaler, nets, params, outcome_encoders, first })
     }
 
-    /// The same net with another's word on the propensity.
-    pub(crate) fn judged_by(mut self, judge: PlainPredictor) -> Self {
+    /// The same net with another net's propensity.
+    pub(crate) fn with_propensity_net(mut self, net: PlainPredictor) -> Self {
         self.info.tells_e = false;
-        self.info.first_step = Some(judge.hidden.clone());
-        self.first = Some(judge);
+        self.info.first_step = Some(net.hidden.clone());
+        self.first = Some(net);
         self
     }
 
     pub(crate) fn work(&self, capacity: usize, wanted: Wanted) -> PredictWork {
-        let told = wanted == Wanted::Everything;
-        let judged = self.nets.propensity.as_ref().filter(|_| told && self.info.tells_e);
-        let encoders = if judged.is_some() { &self.nets.encoders } else { &self.outcome_encoders.0 };
+        let with_propensity = wanted == Wanted::Everything;
+        let own = self.nets.propensity.as_ref().filter(|_| with_propensity && self.info.tells_e);
+        let encoders = if own.is_some() { &self.nets.encoders } else { &self.outcome_encoders.0 };
         PredictWork {
             rows: Rows::default(),
             encoded: encoders.work(capacity, false),
-            judged: judged.map(|net| net.work(capacity, false)),
+            propensity: own.map(|net| net.work(capacity, false)),
             answered: self.nets.heads[0].work(capacity, false),
-            first: self.first.as_ref().filter(|_| told).map(|p| p.work(capacity)),
+            first: self.first.as_ref().filter(|_| with_propensity).map(|p| p.work(capacity)),
         }
     }
 
@@ -128,7 +128,7 @@ impl Predictor {
     fn run(&self, sparse: bool, n: usize, work: &mut PredictWork) -> Result<Answer, KernelError> {
         let r = self.info.spec.representation;
         let head_reads = &self.info.spec.head_reads;
-        let (encoders, params, reads) = if work.judged.is_some() {
+        let (encoders, params, reads) = if work.propensity.is_some() {
             (&self.nets.encoders, &self.params, head_reads.clone())
         } else {
             (&self.outcome_encoders.0, &self.outcome_encoders.1, 0..head_reads.len())
@@ -155,12 +155,12 @@ impl Predictor {
             });
             if arm == 0 { answer.mu0.extend(out) } else { answer.mu1.extend(out) }
         }
-        if let (Some(net), Some(judged), Some((_, reads))) =
-            (&self.nets.propensity, &mut work.judged, &self.info.spec.propensity)
+        if let (Some(net), Some(buffer), Some((_, reads))) =
+            (&self.nets.propensity, &mut work.propensity, &self.info.spec.propensity)
         {
             let view = MatRef::strided(&z[reads.start * r..], (n, reads.len() * r), (width, 1))?;
-            net.forward(&self.params, Input::Dense(view), (n, Mode::Evaluation), judged, Parallelism::None)?;
-            answer.e.extend(judged.output().iter().map(|l| propensity(*l)));
+            net.forward(&self.params, Input::Dense(view), (n, Mode::Evaluation), buffer, Parallelism::None)?;
+            answer.e.extend(buffer.output().iter().map(|l| propensity(*l)));
         }
         Ok(answer)
     }

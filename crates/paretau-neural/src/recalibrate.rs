@@ -39,7 +39,7 @@ pub(crate) fn shift(design: &Design, rows: &[usize], held_out: &Effects) -> Opti
     let HeldOut { t, w, relied } = HeldOut::new(design, rows, held_out.e.as_deref())?;
     let logit = design.outcome() == OutcomeKind::Binary;
     let mut shift = Shift { logit, ..Shift::default() };
-    let mut told = [[0.0; 2]; 2];
+    let mut errors = [[0.0; 2]; 2];
     for arm in 0..2_u8 {
         let own: Vec<usize> = (0..rows.len()).filter(|&k| t[k] == arm).collect();
         let mu = if arm == 1 { &held_out.mu1 } else { &held_out.mu0 };
@@ -58,9 +58,9 @@ pub(crate) fn shift(design: &Design, rows: &[usize], held_out: &Effects) -> Opti
         // One Newton step turns a difference of probabilities into one of logits.
         let slope = if logit { own.iter().map(|&k| w[k] / mass * mu[k] * (1.0 - mu[k])).sum() } else { 1.0 };
         shift.arms[usize::from(arm)] = if slope > 1e-6 { kept / slope } else { 0.0 };
-        told[usize::from(arm)] = [mean, variance.sqrt()];
+        errors[usize::from(arm)] = [mean, variance.sqrt()];
     }
-    Some((shift, told))
+    Some((shift, errors))
 }
 
 #[cfg(test)]

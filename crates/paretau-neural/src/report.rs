@@ -1,14 +1,14 @@
-//! What a fit has to say about itself.
+//! Diagnostics of a fit.
 
 use paretau_core::{Design, Diagnostics, Result};
 use paretau_kernels::ess::ess;
 
-use crate::config::{NetConfig, Network};
-use crate::estimator::Party;
+use crate::estimator::Ensemble;
 use crate::member::Member;
+use crate::nets::NetKind;
 use crate::predictor::Wanted;
 use crate::settings::Choice;
-use crate::splits::Parts;
+use crate::splits::TrainValid;
 use crate::weigh::{is_reliable, khat, log_weight, logit};
 
 /// Rows that the diagnostics of the weights look at.
@@ -16,26 +16,26 @@ const MANY: usize = 20_000;
 
 /// Warnings, numbers, history and roles of a fit.
 pub(crate) fn report(
-    config: &NetConfig,
+    kind: &dyn NetKind,
     design: &Design,
-    parties: &[Party],
-    parts: &[Parts],
+    ensembles: &[Ensemble],
+    parts: &[TrainValid],
     notes: &[(String, f64)],
 ) -> Result<Diagnostics> {
     let mut out = Diagnostics::default();
-    // What nets of several choices answer together is told as their mean.
-    let mean = |f: &dyn Fn(&Choice) -> f64| parties.iter().map(|p| p.share * f(&p.choice)).sum::<f64>();
-    out.note("members", config.members as f64);
+    // Choices of several ensembles are reported as their mean, by what each counts for.
+    let mean = |f: &dyn Fn(&Choice) -> f64| ensembles.iter().map(|e| e.share * f(&e.choice)).sum::<f64>();
+    out.note("members", parts.len() as f64);
     out.note("dropout", mean(&|c| c.dropout));
     out.note("l2", mean(&|c| c.l2));
     out.note("gamma", mean(&|c| c.gamma));
     notes.iter().for_each(|(name, value)| out.note(name, *value));
-    let members: Vec<&Member> = parties.iter().flat_map(|p| &p.members).collect();
+    let members: Vec<&Member> = ensembles.iter().flat_map(|e| &e.members).collect();
     training(&mut out, &members);
     // The unweighted nets come last: their propensity is not pulled by the weights.
-    let honest = parties.last().map_or(members[0], |p| &p.members[0]);
-    weights(&mut out, design, honest, &parts[0])?;
-    data(&mut out, config, design, (honest, parts));
+    let last = ensembles.last().map_or(members[0], |e| &e.members[0]);
+    weights(&mut out, design, last, &parts[0])?;
+    data(&mut out, kind, design, (last, parts));
     Ok(out)
 }
 
@@ -89,7 +89,7 @@ fn training(out: &mut Diagnostics, members: &[&Member]) {
 }
 
 /// Tail and effective size of the balancing weights over all rows, arm by arm.
-fn weights(out: &mut Diagnostics, design: &Design, member: &Member, parts: &Parts) -> Result<()> {
+fn weights(out: &mut Diagnostics, design: &Design, member: &Member, parts: &TrainValid) -> Result<()> {
     let n = design.n_rows();
     let step = n.div_ceil(MANY).max(1);
     let rows: Vec<usize> = (0..n).step_by(step).collect();
@@ -149,7 +149,7 @@ fn weights(out: &mut Diagnostics, design: &Design, member: &Member, parts: &Part
     Ok(())
 }
 
-fn data(out: &mut Diagnostics, config: &NetConfig, design: &Design, (member, parts): (&Member, &[Parts])) {
+fn data(out: &mut Diagnostics, kind: &dyn NetKind, design: &Design, (member, parts): (&Member, &[TrainValid])) {
     let constant = member.predictor.scaler.n_constant();
     if constant > 0 {
         out.note("constant_columns", constant as f64);
@@ -173,7 +173,7 @@ fn data(out: &mut Diagnostics, config: &NetConfig, design: &Design, (member, par
             "no rows were held out for validation: training stopped by the training rows, which invites overfitting",
         );
     }
-    if !config.activation.is_smooth() && config.network != Network::Shared {
+    if !kind.training().activation.is_smooth() && kind.has_propensity() {
         out.warn(
             "kinked-activation",
             "a leaky ReLU in the propensity net makes the weights' distribution jump, which Pareto smoothing assumes it does not",

@@ -43,11 +43,11 @@ impl SecondStage {
 }
 
 /// Doubly robust corrections `psi - (mu1 - mu0)` from held-out nuisances.
-fn corrections(design: &Design, held_out: &Effects) -> Result<Vec<f64>> {
+fn corrections(estimator: &str, design: &Design, held_out: &Effects) -> Result<Vec<f64>> {
     let Some(e) = design.propensity().or(held_out.e.as_deref()) else {
         return Err(Error::Unsupported {
-            estimator: "second_stage".into(),
-            message: "needs nets with a propensity, or known propensities".into(),
+            estimator: estimator.into(),
+            message: "cannot have a second stage here: it needs nets with a propensity, or known propensities".into(),
         });
     };
     let mut out = vec![0.0; design.n_rows()];
@@ -85,18 +85,16 @@ fn task<'a>(
 impl Estimator for SecondStage {
     fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>> {
         // Windows that tile the rows: every row is held out by one member.
-        let members = self.nets.config().members.max(2);
+        let members = self.nets.members().max(2);
         let tiled = FitContext { valid_share: 1.0 / members as f64, ..*ctx };
-        let mut config = self.nets.config().clone();
-        config.members = members;
-        let nets = NetEstimator::new(config)?.fit_nets(design, &tiled)?;
+        let nets = self.nets.clone().with_members(members).fit_nets(design, &tiled)?;
         let Some(held_out) = nets.held_out.as_ref() else {
             return Err(Error::unfit(
                 "the second stage needs every row to be held out once; there are too few rows for it",
             ));
         };
         ctx.event(&Event::Stage { name: "second stage".into(), total: None });
-        let rest = corrections(design, held_out)?;
+        let rest = corrections(self.nets.name(), design, held_out)?;
         let quiet = FitContext { checkpoint: None, ..ctx.with_seed(ctx.seed.named("second stage")) };
         let fitted =
             self.regressor.fit(&task(design, (design.x(), &rest), design.weight(), design.groups()), &quiet)?;

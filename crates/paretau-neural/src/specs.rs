@@ -1,68 +1,119 @@
-//! Parameter specifications of the neural estimators: kind, range and meaning; defaults are [`NetConfig`](crate::NetConfig)'s.
+//! Parameter specifications that several kinds of nets share: kind, range, meaning and what a search tries; defaults are
+//! those of the configuration types.
 
-use paretau_core::{ParamKind, ParamSpec};
+use paretau_core::{ParamKind, ParamSpec, SearchRange};
 
-const POSITIVE: ParamKind = ParamKind::Float { min: 1e-12, max: f64::INFINITY };
-const NOT_NEGATIVE: ParamKind = ParamKind::Float { min: 0.0, max: f64::INFINITY };
+pub(crate) const POSITIVE: ParamKind = ParamKind::Float { min: 1e-12, max: f64::INFINITY };
+pub(crate) const NOT_NEGATIVE: ParamKind = ParamKind::Float { min: 0.0, max: f64::INFINITY };
 const WIDTHS: ParamKind = ParamKind::IntList { min: 1, max: 4096 };
 const STEPS: ParamKind = ParamKind::Int { min: 1, max: 100_000_000 };
 
-const fn spec(name: &'static str, kind: ParamKind, help: &'static str) -> ParamSpec {
+const RATES: SearchRange = SearchRange::Ratio(3e-4, 1e-2);
+const LAYERS: SearchRange = SearchRange::IntLists(&[&[32], &[64], &[128], &[64, 64]]);
+
+pub(crate) const fn spec(name: &'static str, kind: ParamKind, help: &'static str) -> ParamSpec {
     ParamSpec::new(name, kind, help)
 }
 
-/// One specification for every field of the configuration.
-pub const SPECS: &[ParamSpec] = &[
-    spec(
-        "network",
-        ParamKind::Choice(&["shared", "dragon", "disentangled", "two-step", "ganite"]),
-        "Which nets there are: one encoder, one with a propensity unit, three encoders, a propensity trained first, or GANITE.",
-    ),
-    spec(
-        "weighting",
-        ParamKind::Choice(&[
-            "uniform",
-            "inverse-share",
-            "ipw",
-            "norm",
-            "trunc",
-            "ignore",
-            "pareto-hard",
-            "psis",
-            "pareto",
-            "pareto-norm",
-        ]),
-        "How rows are weighted in the outcome loss.",
-    ),
-    spec(
-        "settings",
-        ParamKind::Choice(&["default", "paper-news", "paper-acic", "paper-synthetic"]),
-        "Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts.",
-    ),
-    spec(
-        "gamma",
-        ParamKind::Auto(&ParamKind::Float { min: 0.0, max: 1.0 }),
-        "Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both, mixes them by their loss on held-out rows and puts each arm's mean right by those rows' smoothed residuals.",
-    ),
+/// Number of specifications in several lists.
+pub(crate) const fn total(lists: &[&[ParamSpec]]) -> usize {
+    let (mut n, mut i) = (0, 0);
+    while i < lists.len() {
+        n += lists[i].len();
+        i += 1;
+    }
+    n
+}
+
+/// Several lists as one; `N` is their [`total`].
+pub(crate) const fn joined<const N: usize>(lists: &[&[ParamSpec]]) -> [ParamSpec; N] {
+    let mut all = [SETTINGS; N];
+    let (mut n, mut i) = (0, 0);
+    while i < lists.len() {
+        let mut j = 0;
+        while j < lists[i].len() {
+            all[n] = lists[i][j];
+            n += 1;
+            j += 1;
+        }
+        i += 1;
+    }
+    all
+}
+
+pub(crate) const SETTINGS: ParamSpec = spec(
+    "settings",
+    ParamKind::Choice(&["default", "paper-news", "paper-acic", "paper-synthetic"]),
+    "Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts.",
+);
+
+pub(crate) const LOSS: ParamSpec = spec(
+    "loss",
+    ParamKind::Auto(&ParamKind::Choice(&["squared", "absolute", "logistic"])),
+    "Loss per row; auto is squared for numbers and logistic for yes/no outcomes.",
+);
+
+/// The balance penalty.
+pub(crate) const BALANCE: &[ParamSpec] = &[
     spec(
         "balance",
         ParamKind::Choice(&["none", "rbf", "linear", "linear-discrepancy", "wasserstein"]),
         "Penalty on the difference of a representation between arms.",
     ),
-    spec("balance_weight", ParamKind::Auto(&NOT_NEGATIVE), "Strength of the balance penalty."),
+    spec("balance_weight", ParamKind::Auto(&NOT_NEGATIVE), "Strength of the balance penalty.")
+        .searched(SearchRange::Ratio(1e-3, 1e1)),
     spec(
         "balance_width",
         ParamKind::Auto(&POSITIVE),
         "Width of the rbf kernel, or entropic strength of wasserstein; auto takes it from the distances of each batch.",
     ),
-    spec("encoder", ParamKind::Auto(&WIDTHS), "Hidden units of each encoder, layer by layer."),
-    spec("representation", ParamKind::Auto(&ParamKind::Int { min: 1, max: 4096 }), "Units of each encoder's output."),
-    spec("propensity", ParamKind::Auto(&WIDTHS), "Hidden units of the propensity net, layer by layer."),
-    spec("heads", ParamKind::Auto(&WIDTHS), "Hidden units of each outcome head, layer by layer."),
+];
+
+/// How rows are weighted in the outcome loss, by these names.
+pub(crate) const fn weighting(names: &'static [&'static str]) -> ParamSpec {
+    spec("weighting", ParamKind::Choice(names), "How rows are weighted in the outcome loss.")
+}
+
+pub(crate) const TRUNCATE: ParamSpec = spec(
+    "truncate",
+    ParamKind::Float { min: 1e-6, max: 0.499 },
+    "Propensities below this or above one minus this are extreme (weightings trunc and ignore).",
+);
+
+pub(crate) const INDEPENDENCE: ParamSpec =
+    spec("independence", NOT_NEGATIVE, "Strength of an independence penalty (HSIC) between the encoders' outputs.");
+
+pub(crate) const PROPENSITY: ParamSpec =
+    spec("propensity", ParamKind::Auto(&WIDTHS), "Hidden units of the propensity net, layer by layer.");
+
+pub(crate) const PROPENSITY_RATE: ParamSpec =
+    spec("propensity_rate", ParamKind::Auto(&POSITIVE), "Learning rate of the propensity net.");
+
+/// The learning rate of a propensity net that is trained together with the outcome nets.
+pub(crate) const JOINT_PROPENSITY_RATE: ParamSpec = PROPENSITY_RATE.searched(RATES);
+
+pub(crate) const EPS: ParamSpec =
+    spec("eps", ParamKind::Auto(&POSITIVE), "Strength of rank pooling in soft Pareto smoothing.");
+
+pub(crate) const KAPPA: ParamSpec =
+    spec("kappa", ParamKind::Auto(&POSITIVE), "Steepness of the tail's step in soft Pareto smoothing.");
+
+pub(crate) const UNITS: ParamSpec = spec(
+    "units",
+    ParamKind::Auto(&ParamKind::Choice(&["scale-free", "raw"])),
+    "Units of eps and kappa: scale-free, or those of the weights themselves as in the paper.",
+);
+
+/// Sizes of the nets and their training: parameters of every neural estimator.
+pub(crate) const TRAINING: &[ParamSpec] = &[
+    spec("encoder", ParamKind::Auto(&WIDTHS), "Hidden units of each encoder, layer by layer.").searched(LAYERS),
+    spec("representation", ParamKind::Auto(&ParamKind::Int { min: 1, max: 4096 }), "Units of each encoder's output.")
+        .searched(SearchRange::Ints(&[16, 32, 64])),
+    spec("heads", ParamKind::Auto(&WIDTHS), "Hidden units of each outcome head, layer by layer.").searched(LAYERS),
     spec(
         "activation",
         ParamKind::Choice(&["elu", "tanh", "softplus", "leaky-relu", "linear"]),
-        "Activation of hidden units; leaky-relu makes the weights' distribution jump and is warned about.",
+        "Activation of hidden units; with a propensity net, leaky-relu makes the weights' distribution jump and is warned about.",
     ),
     spec(
         "layer_norm",
@@ -78,17 +129,13 @@ pub const SPECS: &[ParamSpec] = &[
         "dropout",
         ParamKind::Auto(&ParamKind::Float { min: 0.0, max: 0.9 }),
         "Share of hidden units dropped in training; auto chooses on validation rows.",
-    ),
-    spec("l2", ParamKind::Auto(&NOT_NEGATIVE), "L2 strength on weights; auto chooses on validation rows."),
-    spec("rate", ParamKind::Auto(&POSITIVE), "Learning rate."),
-    spec("propensity_rate", ParamKind::Auto(&POSITIVE), "Learning rate of the propensity net."),
-    spec("batch", ParamKind::Auto(&ParamKind::Int { min: 2, max: 1_000_000 }), "Rows of a mini-batch."),
-    spec(
-        "schedule",
-        ParamKind::Auto(&ParamKind::Choice(&["each-step", "blocks"])),
-        "Whether the propensity net steps on every mini-batch or in blocks of epochs.",
-    ),
-    spec("block", ParamKind::Int { min: 1, max: 1_000_000 }, "Epochs of a block when schedule is blocks."),
+    )
+    .searched(SearchRange::Between(0.0, 0.5)),
+    spec("l2", ParamKind::Auto(&NOT_NEGATIVE), "L2 strength on weights; auto chooses on validation rows.")
+        .searched(SearchRange::Ratio(1e-6, 1e-1)),
+    spec("rate", ParamKind::Auto(&POSITIVE), "Learning rate.").searched(RATES),
+    spec("batch", ParamKind::Auto(&ParamKind::Int { min: 2, max: 1_000_000 }), "Rows per mini-batch.")
+        .searched(SearchRange::Ints(&[64, 128, 256, 512])),
     spec("max_steps", ParamKind::Auto(&STEPS), "Mini-batches at most."),
     spec("min_steps", ParamKind::Auto(&STEPS), "Mini-batches at least."),
     spec("patience", ParamKind::Auto(&STEPS), "Mini-batches without improvement on validation rows before stopping."),
@@ -98,31 +145,8 @@ pub const SPECS: &[ParamSpec] = &[
         "Times that training goes on from its best parameters with a lower learning rate before it stops.",
     ),
     spec("half_life", NOT_NEGATIVE, "Steps in which the learning rate halves; 0 for never."),
-    spec("clip", NOT_NEGATIVE, "Longest gradient; 0 for any."),
+    spec("clip", NOT_NEGATIVE, "Longest gradient; 0 for any length."),
     spec("optimiser", ParamKind::Choice(&["adam", "sgd"]), "Optimiser."),
-    spec(
-        "loss",
-        ParamKind::Auto(&ParamKind::Choice(&["squared", "absolute", "logistic"])),
-        "Loss of a row; auto is squared for numbers and logistic for yes/no outcomes.",
-    ),
-    spec("eps", ParamKind::Auto(&POSITIVE), "Strength of rank pooling in soft Pareto smoothing."),
-    spec("kappa", ParamKind::Auto(&POSITIVE), "Steepness of the tail's step in soft Pareto smoothing."),
-    spec(
-        "units",
-        ParamKind::Auto(&ParamKind::Choice(&["scale-free", "raw"])),
-        "Units of eps and kappa: scale-free, or of the weights themselves as in the paper.",
-    ),
-    spec("per_arm", ParamKind::Bool, "Fit one tail in each arm instead of one over both."),
-    spec(
-        "truncate",
-        ParamKind::Float { min: 1e-6, max: 0.499 },
-        "Propensities below this or above one minus this are extreme (trunc, ignore).",
-    ),
-    spec("joint", NOT_NEGATIVE, "Strength of the cross-entropy inside the outcome loss (dragonnet)."),
-    spec("targeted", NOT_NEGATIVE, "Strength of targeted regularisation (dragonnet)."),
-    spec("independence", NOT_NEGATIVE, "Strength of an independence penalty (HSIC) between the encoders' outputs."),
-    spec("alpha", NOT_NEGATIVE, "How hard GANITE's generator plays against its discriminator."),
-    spec("beta", NOT_NEGATIVE, "How hard GANITE's inference net plays against its discriminator."),
     spec("members", ParamKind::Int { min: 1, max: 1000 }, "Nets averaged, each with its own seed and validation rows."),
     spec(
         "second_stage",

@@ -5,13 +5,13 @@ use paretau_core::Seed;
 
 /// Rows to learn from and rows to stop by.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Parts {
+pub(crate) struct TrainValid {
     pub(crate) train: Vec<usize>,
     pub(crate) valid: Vec<usize>,
 }
 
 /// The parts of every member. Groups are never split; without groups, windows are cut within arms.
-pub(crate) fn windows(t: &[u8], groups: Option<&[u32]>, share: f64, (members, seed): (usize, Seed)) -> Vec<Parts> {
+pub(crate) fn windows(t: &[u8], groups: Option<&[u32]>, share: f64, (members, seed): (usize, Seed)) -> Vec<TrainValid> {
     let n = t.len();
     let units: Vec<Vec<Vec<usize>>> = match groups {
         None => [0, 1].map(|arm| (0..n).filter(|&i| t[i] == arm).map(|i| vec![i]).collect()).to_vec(),
@@ -28,7 +28,7 @@ pub(crate) fn windows(t: &[u8], groups: Option<&[u32]>, share: f64, (members, se
     (0..members).map(|member| window(&orders, share, member, n)).collect()
 }
 
-fn window(orders: &[Vec<Vec<usize>>], share: f64, member: usize, n: usize) -> Parts {
+fn window(orders: &[Vec<Vec<usize>>], share: f64, member: usize, n: usize) -> TrainValid {
     let mut held = vec![false; n];
     for order in orders {
         let total = order.len();
@@ -43,7 +43,7 @@ fn window(orders: &[Vec<Vec<usize>>], share: f64, member: usize, n: usize) -> Pa
         }
     }
     let (valid, train) = (0..n).partition(|&i| held[i]);
-    Parts { train, valid }
+    TrainValid { train, valid }
 }
 
 #[cfg(test)]

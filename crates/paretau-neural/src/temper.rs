@@ -1,11 +1,11 @@
 //! How much the weights count: the share of the weighted nets in the answer, chosen on held-out rows without the truth.
 //!
-//! Every member holds out its own validation rows, so all rows that are held out by someone speak. Their loss under
+//! Every member holds out its own validation rows, so all rows that are held out by someone count. Their loss under
 //! Pareto-smoothed balancing weights stands for the loss over both arms' outcomes; with `r` the unweighted nets' residual and
-//! `g` what the weighted nets say more, the share `a` that makes `sum w (r - a g)^2` least is a ratio of sums. As far as the rows
+//! `g` what the weighted nets add, the share `a` that makes `sum w (r - a g)^2` least is a ratio of sums. As far as the rows
 //! leave it open (its standard error), it is drawn towards what nets of equal merit deserve: averages count estimates by their
 //! precision, and weighted nets have learnt from `ess` rows where the others had all of them, so their share is `ess / (1 + ess)`:
-//! one half where weights are equal, little where few rows carry them. Where k-hat says that the weights' tail cannot be relied
+//! one half where weights are equal, little where few rows carry them. Where k-hat shows that the weights' tail cannot be relied
 //! upon, smoothed or not, nets that were trained by them have no share.
 
 use paretau_core::{Design, Result};
@@ -14,14 +14,14 @@ use paretau_kernels::ess::ess;
 use crate::fitted::{Mixture, predict};
 use crate::member::Member;
 use crate::predictor::Wanted;
-use crate::splits::Parts;
+use crate::splits::TrainValid;
 use crate::weigh::{FEW, balancing, propensities, reliable};
 
 /// The share of the weighted members and its standard error, from all held-out rows.
 pub(crate) fn weighted_share(
     design: &Design,
     (weighted, plain): (&[Member], &[Member]),
-    parts: &[Parts],
+    parts: &[TrainValid],
 ) -> Result<(f64, f64)> {
     let (mut cross, mut square, mut noise) = (0.0, 0.0, 0.0);
     let (mut effective, mut counted) = (0.0, 0.0);
@@ -37,8 +37,8 @@ pub(crate) fn weighted_share(
             predict(&[alone], design.x(), rows, Wanted::Everything)
         };
         let (with, without) = (alone(weighted)?, alone(plain)?);
-        let said = |e: &paretau_core::Effects, k: usize| if t[k] == 1 { e.mu1[k] } else { e.mu0[k] };
-        // The judge's propensity: the weighted encoders are pulled by the weights themselves, towards equal ones.
+        let own_arm = |e: &paretau_core::Effects, k: usize| if t[k] == 1 { e.mu1[k] } else { e.mu0[k] };
+        // The separate net's propensity: the weighted encoders are pulled by the weights themselves, towards equal ones.
         let Some(e) = propensities(design, rows, without.e.as_deref()) else { continue };
         let Some(w) = balancing(&e, &t, share_treated(design, part)) else { continue };
         all_e.extend_from_slice(&e);
@@ -49,8 +49,8 @@ pub(crate) fn weighted_share(
         let unit = plain.predictor.info.scale.sd.max(f64::MIN_POSITIVE);
         for (k, &i) in rows.iter().enumerate() {
             let s = w[k] * design.weight().map_or(1.0, |s| s[i]);
-            let r = (design.y()[i] - said(&without, k)) / unit;
-            let g = (said(&with, k) - said(&without, k)) / unit;
+            let r = (design.y()[i] - own_arm(&without, k)) / unit;
+            let g = (own_arm(&with, k) - own_arm(&without, k)) / unit;
             cross += s * r * g;
             square += s * g * g;
             noise += (s * r * g).powi(2);
@@ -63,15 +63,15 @@ pub(crate) fn weighted_share(
     }
     let ess = if counted > 0.0 { effective / counted } else { 1.0 };
     let prior = ess / (1.0 + ess);
-    // No rows, or nets that agree: nothing to tell them apart by.
+    // No rows, or nets that agree: nothing to choose by.
     if !(square > 0.0 && best.is_finite() && variance.is_finite()) {
         return Ok((prior, f64::INFINITY));
     }
-    // Before the rows speak, the share is thought to lie about as far from its prior as that from zero.
+    // Before any row is seen, the share is expected to lie about as far from its prior as that from zero.
     let pull = variance / (variance + prior * prior);
     Ok(((best + pull * (prior - best)).clamp(0.0, 1.0), variance.sqrt()))
 }
 
-fn share_treated(design: &Design, part: &Parts) -> f64 {
+fn share_treated(design: &Design, part: &TrainValid) -> f64 {
     part.train.iter().filter(|&&i| design.t()[i] == 1).count() as f64 / part.train.len().max(1) as f64
 }

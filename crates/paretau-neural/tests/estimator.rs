@@ -31,8 +31,15 @@ fn short() -> Params {
         .with("propensity", vec![8])
 }
 
+/// Those of the parameters that an estimator has.
+fn own(entry: &dyn EstimatorEntry, params: &Params) -> Params {
+    let known = |name: &str| entry.params().iter().any(|spec| spec.name == name);
+    Params(params.0.iter().filter(|(name, _)| known(name)).map(|(name, value)| (name.clone(), value.clone())).collect())
+}
+
 fn fit(name: &str, params: &Params, design: &Design, seed: u64) -> Result<Box<dyn FittedModel>> {
-    entry(name).build(params, &TOOLS).unwrap().fit(design, &FitContext::silent(Seed(seed)))
+    let entry = entry(name);
+    entry.build(&own(entry, params), &TOOLS).unwrap().fit(design, &FitContext::silent(Seed(seed)))
 }
 
 fn in_pool<R: Send>(threads: usize, f: impl FnOnce() -> R + Send) -> R {
@@ -54,13 +61,17 @@ fn every_preset_fits_saves_and_loads() {
             let again = entry.load(&model.state().unwrap(), &TOOLS).unwrap();
             assert_eq!(effects, again.effects(design.x()).unwrap(), "{name}");
             assert_eq!(model.diagnostics(), again.diagnostics(), "{name}");
-            // Three encoders tell roles, one tells what it reads.
-            let told = model.diagnostics();
+            // Three encoders show roles, one shows what it reads.
+            let diagnostics = model.diagnostics();
             if matches!(entry.info().class, "TARNet" | "CFR" | "DragonNet") {
-                let total: f64 = told.reading.iter().map(|column| column.share).sum();
-                assert!(told.reading.len() == 4 && (total - 1.0).abs() < 1e-9, "{name}: {:?}", told.reading);
+                let total: f64 = diagnostics.reading.iter().map(|column| column.share).sum();
+                assert!(
+                    diagnostics.reading.len() == 4 && (total - 1.0).abs() < 1e-9,
+                    "{name}: {:?}",
+                    diagnostics.reading
+                );
             } else {
-                assert!(told.reading.is_empty(), "{name}");
+                assert!(diagnostics.reading.is_empty(), "{name}");
             }
         }
     }
@@ -119,7 +130,7 @@ fn a_resumed_fit_ends_in_the_same_bits() {
 /// A fit that is interrupted again and again ends where one that is left alone does.
 fn resumes(name: &str, params: &Params) {
     let design = common::design(200, 4, false);
-    let estimator = entry(name).build(params, &TOOLS).unwrap();
+    let estimator = entry(name).build(&own(entry(name), params), &TOOLS).unwrap();
     let whole = estimator.fit(&design, &FitContext::silent(Seed(9))).unwrap().effects(design.x()).unwrap();
     let store = Memory::default();
     let mut stops = 0;
@@ -142,7 +153,7 @@ fn resumes(name: &str, params: &Params) {
 }
 
 #[test]
-fn five_members_hold_out_every_row_and_tell_their_spread() {
+fn five_members_hold_out_every_row_and_report_their_spread() {
     let design = common::design(300, 4, false);
     let model = fit("dpsw-norm", &short().with("members", 5), &design, 1).unwrap();
     let held_out = model.held_out_effects().unwrap();
@@ -213,15 +224,15 @@ fn extreme_data_give_finite_effects_or_a_typed_error() {
                 Ok(model) => {
                     assert!(model.effects(design.x()).unwrap().is_finite(), "{name} on {what}");
                     let warnings = &model.diagnostics().warnings;
-                    let told = |code: &str| warnings.iter().any(|w| w.code == code);
+                    let warned = |code: &str| warnings.iter().any(|w| w.code == code);
                     if what.contains("three rows") {
-                        assert!(told("few-rows-in-arm"), "{name}: {warnings:?}");
+                        assert!(warned("few-rows-in-arm"), "{name}: {warnings:?}");
                     }
                     if what.contains("constant,") {
-                        assert!(told("constant-columns"), "{name}: {warnings:?}");
+                        assert!(warned("constant-columns"), "{name}: {warnings:?}");
                     }
                     if what.contains("millionth") {
-                        assert!(told("poor-overlap"), "{name}: {warnings:?}");
+                        assert!(warned("poor-overlap"), "{name}: {warnings:?}");
                     }
                 }
                 Err(error) => assert!(!error.to_string().is_empty(), "{name} on {what}"),
@@ -246,7 +257,7 @@ impl Observer for Recorder {
 }
 
 #[test]
-fn every_look_tells_losses_weights_and_tails() {
+fn every_look_reports_losses_weights_and_tails() {
     let design = common::design(400, 4, false);
     let recorder = Recorder::default();
     let params = short().with("gamma", 1.0).with("dropout", 0.0).with("members", 1);
@@ -271,13 +282,13 @@ fn every_look_tells_losses_weights_and_tails() {
 }
 
 #[test]
-fn nets_with_and_without_weights_are_mixed_unless_told_otherwise() {
+fn nets_with_and_without_weights_are_mixed_unless_gamma_is_set() {
     let design = common::design(400, 4, false);
     let auto = fit("dpsw-norm", &short().with("dropout", 0.0), &design, 3).unwrap();
     let share = auto.diagnostics().numbers["weighted_share"];
     assert!((0.0..=1.0).contains(&share), "{share}");
-    let told = |name: &str| auto.diagnostics().numbers[name];
-    let (shift, kept, centre) = (told("shift_1") - told("shift_0"), told("spread_kept"), told("spread_centre"));
+    let number = |name: &str| auto.diagnostics().numbers[name];
+    let (shift, kept, centre) = (number("shift_1") - number("shift_0"), number("spread_kept"), number("spread_centre"));
     let with = |gamma: f64| {
         let params = short().with("dropout", 0.0).with("gamma", gamma);
         fit("dpsw-norm", &params, &design, 3).unwrap().effects(design.x()).unwrap().tau
@@ -295,7 +306,7 @@ fn nets_with_and_without_weights_are_mixed_unless_told_otherwise() {
 }
 
 #[test]
-fn the_propensity_told_knows_instruments_that_outcomes_ignore() {
+fn the_reported_propensity_knows_instruments_that_outcomes_ignore() {
     let n = 1500;
     let mut rng = Seed(8).rng();
     let (mut x, mut t, mut y) = (vec![], vec![], vec![]);
@@ -308,9 +319,9 @@ fn the_propensity_told_knows_instruments_that_outcomes_ignore() {
     }
     let design = Design::new(Features::Dense(Dense::new(n, 2, x.clone()).unwrap()), t, y).unwrap();
     let params = short().with("members", 5).with("max_steps", 300).with("min_steps", 300);
-    let told = fit("dpsw-norm", &params, &design, 1).unwrap().effects(design.x()).unwrap().e.unwrap();
+    let e = fit("dpsw-norm", &params, &design, 1).unwrap().effects(design.x()).unwrap().e.unwrap();
     let truth: Vec<f64> = x.chunks(2).map(|row| 1.0 / (1.0 + (-1.5 * row[0]).exp())).collect();
-    let gap = told.iter().zip(&truth).map(|(a, b)| (a - b).abs()).sum::<f64>() / n as f64;
+    let gap = e.iter().zip(&truth).map(|(a, b)| (a - b).abs()).sum::<f64>() / n as f64;
     assert!(gap < 0.06, "{gap}");
 }
 
@@ -343,7 +354,11 @@ fn missing_values_and_a_third_arm_are_refused() {
         3,
     )
     .unwrap();
-    assert!(fit("tarnet", &short(), &design, 1).unwrap_err().to_string().contains("arms"));
+    for entry in ENTRIES {
+        let name = entry.info().name;
+        let error = fit(name, &short(), &design, 1).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("`{name}` takes two arms")), "{error}");
+    }
 }
 
 #[test]
@@ -401,12 +416,12 @@ fn batch_normalisation_learns_the_effect() {
     let Features::Dense(x) = design.x() else { panic!("dense rows were made") };
     let truth: Vec<f64> = (0..1500).map(|i| 1.0 + x.row(i)[3]).collect();
     let mean = truth.iter().sum::<f64>() / 1500.0;
-    let error = |said: &[f64]| (said.iter().zip(&truth).map(|(a, b)| (a - b).powi(2)).sum::<f64>() / 1500.0).sqrt();
+    let error = |tau: &[f64]| (tau.iter().zip(&truth).map(|(a, b)| (a - b).powi(2)).sum::<f64>() / 1500.0).sqrt();
     let flat = error(&[mean; 1500]);
     for name in NETWORKS {
         let params = short().with("batch_norm", true).with("max_steps", 600).with("min_steps", 300);
-        let said = fit(name, &params, &design, 1).unwrap().effects(design.x()).unwrap().tau;
-        let found = error(&said);
+        let tau = fit(name, &params, &design, 1).unwrap().effects(design.x()).unwrap().tau;
+        let found = error(&tau);
         println!("{name}: root mean squared error {found:.3}, of the mean effect {flat:.3}");
         assert!(found < 0.5 * flat, "{name}: {found}, the mean effect has {flat}");
     }
@@ -415,7 +430,7 @@ fn batch_normalisation_learns_the_effect() {
 #[test]
 fn two_normalisations_at_once_are_refused() {
     let both = short().with("batch_norm", true).with("layer_norm", true);
-    let error = entry("tarnet").build(&both, &TOOLS).err().unwrap().to_string();
+    let error = entry("tarnet").build(&own(entry("tarnet"), &both), &TOOLS).err().unwrap().to_string();
     assert!(error.contains("batch_norm") && error.contains("layer_norm"), "{error}");
 }
 
@@ -458,5 +473,47 @@ fn sparse_and_dense_features_lead_to_nearly_the_same_effects() {
         for (p, q) in a.tau.iter().zip(&b.tau) {
             assert!((p - q).abs() < 1e-3, "{name}: {p} {q}");
         }
+    }
+}
+
+/// What a search tries: every entry's own learning rates, sizes and strengths, and nothing that it does not use.
+#[test]
+fn searches_try_what_an_estimator_uses() {
+    let everywhere = ["batch", "dropout", "encoder", "heads", "l2", "rate", "representation"];
+    for entry in ENTRIES {
+        let more: &[&str] = match entry.info().class {
+            "CFR" | "PSW" => &["balance_weight"],
+            "DRCFR" => &["balance_weight", "propensity_rate", "schedule"],
+            "DPSW" => &["balance_weight", "eps", "kappa", "propensity_rate", "schedule"],
+            _ => &[],
+        };
+        let mut expected: Vec<&str> = everywhere.iter().chain(more).copied().collect();
+        expected.sort_unstable();
+        let mut searched: Vec<&str> =
+            entry.params().iter().filter(|spec| spec.search.is_some()).map(|spec| spec.name).collect();
+        searched.sort_unstable();
+        assert_eq!(searched, expected, "{}", entry.info().name);
+    }
+}
+
+#[test]
+fn every_estimator_takes_its_own_parameters_and_no_others() {
+    for (name, foreign) in [
+        ("tarnet", "alpha"),
+        ("tarnet", "weighting"),
+        ("cfr-mmd", "settings"),
+        ("dragonnet", "balance"),
+        ("ganite", "loss"),
+        ("drcfr", "eps"),
+        ("psw", "per_arm"),
+        ("dpsw", "network"),
+    ] {
+        let error = entry(name).build(&Params::none().with(foreign, 1), &TOOLS).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("unknown parameter `{foreign}`")), "{name}: {error}");
+    }
+    // The methods of the paper have the settings of its scripts.
+    for name in ["tarnet", "ganite", "psw", "drcfr", "drcfr-norm", "drcfr-trunc", "drcfr-ignore", "dpsw", "dpsw-norm"] {
+        let paper = Params::none().with("settings", "paper-news");
+        assert!(entry(name).build(&paper, &TOOLS).is_ok(), "{name}");
     }
 }

@@ -43,14 +43,14 @@ pub struct Ganite<T> {
     layout: Layout,
     inference: Pair,
     generator: Pair,
-    judges: [Net; 2],
+    discriminators: [Net; 2],
     rows: Rows<T>,
     /// Arm and outcome of each row of the batch, as the generator reads them beside the features.
     received: Vec<T>,
     /// Two outcomes of each row, and for the second discriminator of each row once more, as discriminators read them beside
     /// the features.
-    judged: Vec<T>,
-    d_judged: Vec<T>,
+    shown: Vec<T>,
+    d_shown: Vec<T>,
     generated: PairWork<T>,
     inferred: PairWork<T>,
     verdict: NetWork<T>,
@@ -72,7 +72,7 @@ impl<T: Real> Ganite<T> {
         let mut layout = Layout::default();
         let inference = Pair::new(&spec, spec.d, &mut layout);
         let generator = Pair::new(&spec, spec.d + 2, &mut layout);
-        let judge = NetShape {
+        let discriminator = NetShape {
             inputs: spec.d + 2,
             groups: 1,
             widths: spec.encoder.iter().copied().chain([spec.representation, 1]).collect(),
@@ -81,7 +81,7 @@ impl<T: Real> Ganite<T> {
             last_spread: 0.1,
             norm: spec.norm,
         };
-        let judges = [Net::new(&judge, &mut layout), Net::new(&judge, &mut layout)];
+        let discriminators = [Net::new(&discriminator, &mut layout), Net::new(&discriminator, &mut layout)];
         let binary = sample.outcome == OutcomeKind::Binary;
         Self {
             alpha,
@@ -90,11 +90,11 @@ impl<T: Real> Ganite<T> {
             binary,
             rows: Rows::with_capacity(&sample.table, capacity),
             received: Vec::with_capacity(2 * capacity),
-            judged: Vec::with_capacity(4 * capacity),
-            d_judged: Vec::with_capacity(4 * capacity),
+            shown: Vec::with_capacity(4 * capacity),
+            d_shown: Vec::with_capacity(4 * capacity),
             generated: generator.work(capacity),
             inferred: inference.work(capacity),
-            verdict: judges[0].work(2 * capacity, true),
+            verdict: discriminators[0].work(2 * capacity, true),
             t: Vec::with_capacity(capacity),
             y: Vec::with_capacity(capacity),
             coefficients: Vec::with_capacity(capacity),
@@ -106,7 +106,7 @@ impl<T: Real> Ganite<T> {
             layout,
             inference,
             generator,
-            judges,
+            discriminators,
             spec,
         }
     }
@@ -151,22 +151,28 @@ impl<T: Real> Ganite<T> {
     fn show(&mut self, outcomes: impl Fn(&Self, usize) -> [T; 2]) {
         for i in 0..self.t.len() {
             let pair = outcomes(self, i);
-            self.judged.extend_from_slice(&pair);
+            self.shown.extend_from_slice(&pair);
         }
     }
 
     /// Verdicts on all rows shown, with `label` as the truth; returns the mean cross-entropy and leaves its derivative, times
     /// `strength`, in the discriminator's output.
-    fn judge(
+    fn discriminate(
         &mut self,
-        judge: usize,
+        discriminator: usize,
         (params, features): (&[T], Input<'_, T>),
         (strength, label): (f64, impl Fn(usize) -> (T, T)),
         parallelism: Parallelism,
     ) -> Result<f64, KernelError> {
-        let n = self.judged.len() / 2;
-        let input = Input::Beside(&features, MatRef::row_major(&self.judged, n, 2)?);
-        self.judges[judge].forward(params, input, (n, Mode::Training(None)), &mut self.verdict, parallelism)?;
+        let n = self.shown.len() / 2;
+        let input = Input::Beside(&features, MatRef::row_major(&self.shown, n, 2)?);
+        self.discriminators[discriminator].forward(
+            params,
+            input,
+            (n, Mode::Training(None)),
+            &mut self.verdict,
+            parallelism,
+        )?;
         let (out, d) = self.verdict.output_and_gradient();
         let mut total = 0.0;
         for i in 0..n {
@@ -178,30 +184,36 @@ impl<T: Real> Ganite<T> {
         Ok(total)
     }
 
-    /// Back through a discriminator to the outcomes that it was shown; their gradient is in `d_judged`.
+    /// Back through a discriminator to the outcomes that it was shown; their gradient is in `d_shown`.
     fn back_to_outcomes(
         &mut self,
-        judge: usize,
+        discriminator: usize,
         (params, features): (&[T], Input<'_, T>),
         parallelism: Parallelism,
     ) -> Result<(), KernelError> {
-        let n = self.judged.len() / 2;
-        self.d_judged.clear();
-        self.d_judged.resize(2 * n, T::ZERO);
-        let input = Input::Beside(&features, MatRef::row_major(&self.judged, n, 2)?);
-        let d_in = MatMut::row_major(&mut self.d_judged, n, 2)?;
-        self.judges[judge].backward(params, input, &mut self.verdict, (None, Some((d_in, false))), parallelism)
+        let n = self.shown.len() / 2;
+        self.d_shown.clear();
+        self.d_shown.resize(2 * n, T::ZERO);
+        let input = Input::Beside(&features, MatRef::row_major(&self.shown, n, 2)?);
+        let d_in = MatMut::row_major(&mut self.d_shown, n, 2)?;
+        self.discriminators[discriminator].backward(
+            params,
+            input,
+            &mut self.verdict,
+            (None, Some((d_in, false))),
+            parallelism,
+        )
     }
 
-    fn train_judge(
+    fn train_discriminator(
         &mut self,
-        judge: usize,
+        discriminator: usize,
         (params, grads): (&[T], &mut [T]),
         features: Input<'_, T>,
         parallelism: Parallelism,
     ) -> Result<(), KernelError> {
-        let input = Input::Beside(&features, MatRef::row_major(&self.judged, self.judged.len() / 2, 2)?);
-        self.judges[judge].backward(params, input, &mut self.verdict, (Some(grads), None), parallelism)
+        let input = Input::Beside(&features, MatRef::row_major(&self.shown, self.shown.len() / 2, 2)?);
+        self.discriminators[discriminator].backward(params, input, &mut self.verdict, (Some(grads), None), parallelism)
     }
 
     fn discriminator_loss(
@@ -211,10 +223,10 @@ impl<T: Real> Ganite<T> {
         parallelism: Parallelism,
     ) -> Result<f64, KernelError> {
         self.complete(at.0, features, parallelism)?;
-        self.judged.clear();
+        self.shown.clear();
         self.show(|s, i| [s.completed[0][i], s.completed[1][i]]);
         let loss = self.guess_arm((at.0, features), (1.0, false), parallelism)?;
-        self.train_judge(0, at, features, parallelism)?;
+        self.train_discriminator(0, at, features, parallelism)?;
         Ok(loss)
     }
 
@@ -227,7 +239,7 @@ impl<T: Real> Ganite<T> {
     ) -> Result<f64, KernelError> {
         let (t, c) = (std::mem::take(&mut self.t), std::mem::take(&mut self.coefficients));
         let label = |i: usize| (if (t[i] == 1) == other { T::ZERO } else { T::ONE }, c[i]);
-        let loss = self.judge(0, at, (strength, label), parallelism);
+        let loss = self.discriminate(0, at, (strength, label), parallelism);
         (self.t, self.coefficients) = (t, c);
         loss
     }
@@ -239,7 +251,7 @@ impl<T: Real> Ganite<T> {
         parallelism: Parallelism,
     ) -> Result<f64, KernelError> {
         self.complete(params, features, parallelism)?;
-        self.judged.clear();
+        self.shown.clear();
         self.show(|s, i| [s.completed[0][i], s.completed[1][i]]);
         // Towards the other arm's verdict rather than away from the right one: the same equilibrium, but the pull fades where
         // the discriminator is fooled instead of growing without bound, which drove outcomes of any size away.
@@ -256,7 +268,7 @@ impl<T: Real> Ganite<T> {
                     loss += (self.coefficients[i] * value).to_f64();
                     self.coefficients[i] * slope
                 } else {
-                    self.d_judged[2 * i + arm] * self.slope(self.completed[arm][i])
+                    self.d_shown[2 * i + arm] * self.slope(self.completed[arm][i])
                 };
                 self.generated.heads[arm].d_output()[i] = pull;
             }
@@ -275,7 +287,7 @@ impl<T: Real> Ganite<T> {
             self.inference.forward(params, features, mode, &mut self.inferred, parallelism)?;
             self.inferred_fresh = true;
         }
-        self.judged.clear();
+        self.shown.clear();
         self.show(|s, i| [s.completed[0][i], s.completed[1][i]]);
         self.show(|s, i| [0, 1].map(|arm| s.meaning(s.inferred.heads[arm].output()[i])));
         Ok(())
@@ -297,7 +309,7 @@ impl<T: Real> Ganite<T> {
             (true, true) => (T::ONE, T::ZERO),
             (false, true) => (T::ONE, half * c[i - n]),
         };
-        let loss = self.judge(1, at, (strength, label), parallelism);
+        let loss = self.discriminate(1, at, (strength, label), parallelism);
         self.coefficients = c;
         loss
     }
@@ -310,7 +322,7 @@ impl<T: Real> Ganite<T> {
     ) -> Result<f64, KernelError> {
         self.show_both(at.0, features, parallelism)?;
         let loss = self.guess_origin((at.0, features), (1.0, false), parallelism)?;
-        self.train_judge(1, at, features, parallelism)?;
+        self.train_discriminator(1, at, features, parallelism)?;
         Ok(loss)
     }
 
@@ -330,7 +342,7 @@ impl<T: Real> Ganite<T> {
                 let h = self.inferred.heads[arm].output()[i];
                 let (value, slope) = self.loss.at(h, self.completed[arm][i]);
                 loss += (self.coefficients[i] * value).to_f64();
-                let fooled = self.d_judged[2 * (n + i) + arm] * self.slope(self.meaning(h));
+                let fooled = self.d_shown[2 * (n + i) + arm] * self.slope(self.meaning(h));
                 self.inferred.heads[arm].d_output()[i] = self.coefficients[i] * slope + fooled;
             }
         }
@@ -364,9 +376,9 @@ impl<T: Real> Model<T> for Ganite<T> {
 
     fn moves(&self, phase: usize) -> Vec<Move> {
         let range = match phase {
-            DISCRIMINATOR => self.judges[0].range(),
+            DISCRIMINATOR => self.discriminators[0].range(),
             GENERATOR => self.generator.range(),
-            SECOND_DISCRIMINATOR => self.judges[1].range(),
+            SECOND_DISCRIMINATOR => self.discriminators[1].range(),
             _ => self.inference.range(),
         };
         self.layout.moves(&range)
@@ -409,9 +421,9 @@ impl<T: Real> Model<T> for Ganite<T> {
     /// they run on batches alone, so the parameters' mean, which the generator ends with, meets statistics of its own.
     fn absorb(&mut self, phase: usize, params: &mut [T]) {
         match phase {
-            DISCRIMINATOR => self.judges[0].absorb(params, &mut self.verdict),
+            DISCRIMINATOR => self.discriminators[0].absorb(params, &mut self.verdict),
             GENERATOR => self.generator.absorb(params, &mut self.generated),
-            SECOND_DISCRIMINATOR => self.judges[1].absorb(params, &mut self.verdict),
+            SECOND_DISCRIMINATOR => self.discriminators[1].absorb(params, &mut self.verdict),
             _ => self.inference.absorb(params, &mut self.inferred),
         }
     }

@@ -56,7 +56,7 @@ pub struct RepNet<T> {
     pub(super) nets: Nets,
     pub(super) rows: Rows<T>,
     pub(super) encoded: NetWork<T>,
-    pub(super) judged: Option<NetWork<T>>,
+    pub(super) propensity_work: Option<NetWork<T>>,
     pub(super) answered: [NetWork<T>; 2],
     /// Held-out rows being scored.
     pub(super) picked: Vec<usize>,
@@ -93,7 +93,7 @@ impl<T: Real> RepNet<T> {
         Ok(Self {
             rows: Rows::with_capacity(&sample.table, capacity),
             encoded: nets.encoders.work(capacity, true),
-            judged: nets.propensity.as_ref().map(|net| net.work(capacity, true)),
+            propensity_work: nets.propensity.as_ref().map(|net| net.work(capacity, true)),
             answered: [nets.heads[0].work(capacity, true), nets.heads[1].work(capacity, true)],
             picked: Vec::with_capacity(capacity),
             capacity,
@@ -161,9 +161,9 @@ impl<T: Real> RepNet<T> {
     }
 
     /// Runs the propensity net on the encoded batch: to train it, or to read its answer.
-    fn judge(&mut self, params: &[T], train: bool, parallelism: Parallelism) -> Result<(), KernelError> {
+    fn run_propensity(&mut self, params: &[T], train: bool, parallelism: Parallelism) -> Result<(), KernelError> {
         let (Some(net), Some(work), Some((_, reads))) =
-            (&self.nets.propensity, &mut self.judged, &self.spec.propensity)
+            (&self.nets.propensity, &mut self.propensity_work, &self.spec.propensity)
         else {
             return Ok(());
         };
@@ -182,10 +182,10 @@ impl<T: Real> RepNet<T> {
         parallelism: Parallelism,
     ) -> Result<f64, KernelError> {
         self.encode(sample, params, parallelism)?;
-        self.judge(params, true, parallelism)?;
+        self.run_propensity(params, true, parallelism)?;
         let width = self.width();
         let (Some(net), Some(work), Some((_, reads))) =
-            (&self.nets.propensity, &mut self.judged, &self.spec.propensity)
+            (&self.nets.propensity, &mut self.propensity_work, &self.spec.propensity)
         else {
             return Ok(0.0);
         };
@@ -206,7 +206,7 @@ impl<T: Real> RepNet<T> {
         }
         if !self.known {
             self.logits.clear();
-            match &self.judged {
+            match &self.propensity_work {
                 Some(work) if self.weighs() => self.logits.extend(work.output().iter().map(|v| v.to_f64())),
                 _ => self.logits.resize(n, 0.0),
             }
@@ -224,7 +224,7 @@ impl<T: Real> RepNet<T> {
         let (n, n0, width) = (self.t.len(), self.n0, self.width());
         let joint = self.objective.joint > 0.0 || self.objective.targeted > 0.0;
         if joint || (self.weighs() && !self.known) {
-            self.judge(params, joint, parallelism)?;
+            self.run_propensity(params, joint, parallelism)?;
         }
         let report = self.weigh(sample)?;
         if self.weighs() {
@@ -256,7 +256,7 @@ impl<T: Real> RepNet<T> {
         // outcome loss through the weights.
         self.d_logit.clear();
         self.d_logit.resize(n, T::ZERO);
-        if let (true, Some(work)) = (joint, &self.judged) {
+        if let (true, Some(work)) = (joint, &self.propensity_work) {
             let logits = work.output();
             let ce = propensity::cross_entropy(logits, n0, &self.coefficients, &mut self.d_logit);
             let strength = T::from_f64(self.objective.joint);
@@ -301,7 +301,7 @@ impl<T: Real> RepNet<T> {
         }
         if (joint || through_weights)
             && let (Some(net), Some(work), Some((_, reads))) =
-                (&self.nets.propensity, &mut self.judged, &self.spec.propensity)
+                (&self.nets.propensity, &mut self.propensity_work, &self.spec.propensity)
         {
             work.d_output().copy_from_slice(&self.d_logit);
             let input = Input::Dense(columns(z, width, 0..n, reads)?);
@@ -359,13 +359,13 @@ impl<T: Real> Model<T> for RepNet<T> {
 
     fn moves(&self, phase: usize) -> Vec<Move> {
         let nets = &self.nets;
-        let judge = || nets.propensity.as_ref().map_or_else(Vec::new, |net| nets.layout.moves(&net.range()));
+        let propensity = || nets.propensity.as_ref().map_or_else(Vec::new, |net| nets.layout.moves(&net.range()));
         if phase == PROPENSITY {
-            return judge();
+            return propensity();
         }
         let mut moves = nets.layout.moves(&nets.encoders.range());
         if self.objective.joint > 0.0 || self.objective.targeted > 0.0 {
-            moves.extend(judge());
+            moves.extend(propensity());
         }
         nets.heads.iter().for_each(|net| moves.extend(nets.layout.moves(&net.range())));
         moves.extend(nets.epsilon.iter().map(|b| Move { range: b.range(), decays: false }));
@@ -377,7 +377,7 @@ impl<T: Real> Model<T> for RepNet<T> {
         self.fresh = false;
         // Of a step that was not taken nothing is remembered.
         self.encoded.forget();
-        self.judged.iter_mut().chain(&mut self.answered).for_each(NetWork::forget);
+        self.propensity_work.iter_mut().chain(&mut self.answered).for_each(NetWork::forget);
         (self.n0, self.key) = (batch.n0, batch.key);
         sample.deal(batch, &mut self.t, &mut self.y, &mut self.coefficients);
         if let Some(known) = &sample.known_logit {
@@ -404,7 +404,7 @@ impl<T: Real> Model<T> for RepNet<T> {
     fn absorb(&mut self, _phase: usize, params: &mut [T]) {
         // Encoders that both phases read ran once and count once; a net that was only read has nothing to fold.
         self.nets.encoders.absorb(params, &mut self.encoded);
-        if let (Some(net), Some(work)) = (&self.nets.propensity, &mut self.judged) {
+        if let (Some(net), Some(work)) = (&self.nets.propensity, &mut self.propensity_work) {
             net.absorb(params, work);
         }
         self.nets.heads.iter().zip(&mut self.answered).for_each(|(net, work)| net.absorb(params, work));

@@ -21,7 +21,7 @@ impl<T: Real> RepNet<T> {
         parallelism: Parallelism,
     ) -> Result<Scores, KernelError> {
         let (mut factual, mut mass) = (0.0, 0.0);
-        let (mut entropy, mut judged_rows) = (0.0, 0.0);
+        let (mut entropy, mut propensity_rows) = (0.0, 0.0);
         let width = self.width();
         let capacity = self.capacity();
         // Rows of one arm at a time, in pieces that fit the buffers.
@@ -50,7 +50,7 @@ impl<T: Real> RepNet<T> {
                     mass += s;
                 }
                 if let (Some(net), Some(work), Some((_, reads))) =
-                    (&self.nets.propensity, &mut self.judged, &self.spec.propensity)
+                    (&self.nets.propensity, &mut self.propensity_work, &self.spec.propensity)
                 {
                     let input = Input::Dense(columns(z, width, 0..n, reads)?);
                     net.forward(params, input, (n, Mode::Evaluation), work, parallelism)?;
@@ -58,7 +58,7 @@ impl<T: Real> RepNet<T> {
                     for (&i, &logit) in self.picked.iter().zip(work.output()) {
                         let s = sample.weight[i].to_f64();
                         entropy += s * logistic(logit, label).0.to_f64();
-                        judged_rows += s;
+                        propensity_rows += s;
                     }
                 }
             }
@@ -66,10 +66,10 @@ impl<T: Real> RepNet<T> {
         self.stale();
         let mut scores = Scores { objective: factual / f64::max(mass, 1e-300), ..Scores::default() };
         scores.values.insert("valid_factual".to_owned(), scores.objective);
-        if judged_rows > 0.0 {
-            scores.values.insert("valid_cross_entropy".to_owned(), entropy / judged_rows);
+        if propensity_rows > 0.0 {
+            scores.values.insert("valid_cross_entropy".to_owned(), entropy / propensity_rows);
             if self.objective.joint > 0.0 {
-                scores.objective += self.objective.joint * entropy / judged_rows;
+                scores.objective += self.objective.joint * entropy / propensity_rows;
             }
         }
         Ok(scores)
