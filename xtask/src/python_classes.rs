@@ -7,6 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::generate::{COMMAND, items, text};
 
+/// The type of parameters that name a base learner.
+const BASE: &str = "base learner";
 /// Longest line of the generated Python.
 const WIDTH: usize = 120;
 
@@ -54,7 +56,7 @@ fn class(name: &str, entries: &[&Value]) -> Result<String> {
             );
         }
     }
-    let stops_early = text(first, "family") == "neural" || text(first, "family") == "selection";
+    let stops_early = first["abilities"]["early_stopping"] == true;
     let common = common(stops_early);
     if let Some(clash) = params.iter().find(|p| common.iter().any(|c| c.0 == text(p, "name"))) {
         bail!(
@@ -82,7 +84,7 @@ fn class(name: &str, entries: &[&Value]) -> Result<String> {
             out,
             "    {} : {}{optional}, default {}",
             text(param, "name"),
-            text(param, "type"),
+            if text(param, "type") == BASE { "str or dict" } else { text(param, "type") },
             literal(&param["default"])
         );
         let none = if param["optional"] == true { " None lets the data decide." } else { "" };
@@ -170,7 +172,11 @@ fn literal(value: &Value) -> String {
 }
 
 fn hint(param: &Value) -> String {
-    let kind = if text(param, "type") == "list[int]" { "Sequence[int]" } else { text(param, "type") };
+    let kind = match text(param, "type") {
+        "list[int]" => "Sequence[int]",
+        BASE => "str | dict[str, Any]",
+        other => other,
+    };
     if param["optional"] == true { format!("{kind} | None") } else { kind.to_owned() }
 }
 
@@ -214,10 +220,11 @@ mod tests {
 
     fn entry(name: &str, class: &str, kind: &str) -> Value {
         json!({
-            "name": name, "class": class, "family": "neural", "summary": "does it", "reference": "A, 2020",
+            "name": name, "class": class, "abilities": {"early_stopping": true}, "summary": "does it", "reference": "A, 2020",
             "params": [
                 {"name": "kind", "type": "str", "optional": false, "accepts": "one of a, b", "default": kind, "help": "which"},
                 {"name": "widths", "type": "list[int]", "optional": true, "accepts": "a list, or auto", "default": [3], "help": "how wide."},
+                {"name": "base", "type": "base learner", "optional": false, "accepts": "a base learner", "default": "forest", "help": "which"},
             ],
         })
     }
@@ -229,6 +236,8 @@ mod tests {
         assert_eq!(made.matches("\nclass ").count(), 2);
         assert!(made.contains("\"one\": {},\n        \"two\": {\"kind\": \"b\"},"));
         assert!(made.contains("widths: Sequence[int] | None = (3,),"));
+        assert!(made.contains("base : str or dict, default \"forest\""));
+        assert!(made.contains("base: str | dict[str, Any] = \"forest\","));
         assert!(made.contains("How wide. Takes a list. None lets the data decide."));
     }
 

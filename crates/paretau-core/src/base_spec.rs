@@ -169,10 +169,8 @@ mod tests {
     #[test]
     fn every_way_of_writing_means_the_same() {
         let wanted = BaseSpec::new("ridge").with("penalty", 2);
-        for value in [
-            json!({ "name": "ridge", "params": { "penalty": 2 } }),
-            json!({ "name": "ridge", "penalty": 2 }),
-        ] {
+        for value in [json!({ "name": "ridge", "params": { "penalty": 2 } }), json!({ "name": "ridge", "penalty": 2 })]
+        {
             assert_eq!(serde_json::from_value::<BaseSpec>(value.clone()).unwrap(), wanted);
             assert_eq!(resolved(&Params::none().with("base", value)).unwrap().base, wanted);
         }

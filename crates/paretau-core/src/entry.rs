@@ -5,8 +5,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    BaseEntry, BaseSpec, Error, Estimator, FittedModel, ParamSpec, Params, Regressor, Result, State, nearest, parameter_of,
-    resolve,
+    BaseEntry, BaseSpec, Error, Estimator, FittedModel, ParamSpec, Params, Regressor, Result, State, nearest,
+    parameter_of, resolve,
 };
 
 /// Families of methods, for lists and docs.

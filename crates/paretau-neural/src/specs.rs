@@ -1,6 +1,6 @@
 //! Parameter specifications of the neural estimators: kind, range and meaning; defaults are [`NetConfig`](crate::NetConfig)'s.
 
-use paretau_core::{ParamKind, ParamSpec};
+use paretau_core::{ParamKind, ParamSpec, SearchRange};
 
 const POSITIVE: ParamKind = ParamKind::Float { min: 1e-12, max: f64::INFINITY };
 const NOT_NEGATIVE: ParamKind = ParamKind::Float { min: 0.0, max: f64::INFINITY };
@@ -49,16 +49,20 @@ pub const SPECS: &[ParamSpec] = &[
         ParamKind::Choice(&["none", "rbf", "linear", "linear-discrepancy", "wasserstein"]),
         "Penalty on the difference of a representation between arms.",
     ),
-    spec("balance_weight", ParamKind::Auto(&NOT_NEGATIVE), "Strength of the balance penalty."),
+    spec("balance_weight", ParamKind::Auto(&NOT_NEGATIVE), "Strength of the balance penalty.")
+        .searched(SearchRange::Ratio(1e-3, 1e1)),
     spec(
         "balance_width",
         ParamKind::Auto(&POSITIVE),
         "Width of the rbf kernel, or entropic strength of wasserstein; auto takes it from the distances of each batch.",
     ),
-    spec("encoder", ParamKind::Auto(&WIDTHS), "Hidden units of each encoder, layer by layer."),
-    spec("representation", ParamKind::Auto(&ParamKind::Int { min: 1, max: 4096 }), "Units of each encoder's output."),
+    spec("encoder", ParamKind::Auto(&WIDTHS), "Hidden units of each encoder, layer by layer.")
+        .searched(SearchRange::IntLists(&[&[32], &[64], &[128], &[64, 64]])),
+    spec("representation", ParamKind::Auto(&ParamKind::Int { min: 1, max: 4096 }), "Units of each encoder's output.")
+        .searched(SearchRange::Ints(&[16, 32, 64])),
     spec("propensity", ParamKind::Auto(&WIDTHS), "Hidden units of the propensity net, layer by layer."),
-    spec("heads", ParamKind::Auto(&WIDTHS), "Hidden units of each outcome head, layer by layer."),
+    spec("heads", ParamKind::Auto(&WIDTHS), "Hidden units of each outcome head, layer by layer.")
+        .searched(SearchRange::IntLists(&[&[32], &[64], &[128], &[64, 64]])),
     spec(
         "activation",
         ParamKind::Choice(&["elu", "tanh", "softplus", "leaky-relu", "linear"]),
@@ -78,16 +82,21 @@ pub const SPECS: &[ParamSpec] = &[
         "dropout",
         ParamKind::Auto(&ParamKind::Float { min: 0.0, max: 0.9 }),
         "Share of hidden units dropped in training; auto chooses on validation rows.",
-    ),
-    spec("l2", ParamKind::Auto(&NOT_NEGATIVE), "L2 strength on weights; auto chooses on validation rows."),
-    spec("rate", ParamKind::Auto(&POSITIVE), "Learning rate."),
-    spec("propensity_rate", ParamKind::Auto(&POSITIVE), "Learning rate of the propensity net."),
-    spec("batch", ParamKind::Auto(&ParamKind::Int { min: 2, max: 1_000_000 }), "Rows of a mini-batch."),
+    )
+    .searched(SearchRange::Between(0.0, 0.5)),
+    spec("l2", ParamKind::Auto(&NOT_NEGATIVE), "L2 strength on weights; auto chooses on validation rows.")
+        .searched(SearchRange::Ratio(1e-6, 1e-1)),
+    spec("rate", ParamKind::Auto(&POSITIVE), "Learning rate.").searched(SearchRange::Ratio(3e-4, 1e-2)),
+    spec("propensity_rate", ParamKind::Auto(&POSITIVE), "Learning rate of the propensity net.")
+        .searched(SearchRange::Ratio(3e-4, 1e-2)),
+    spec("batch", ParamKind::Auto(&ParamKind::Int { min: 2, max: 1_000_000 }), "Rows of a mini-batch.")
+        .searched(SearchRange::Ints(&[64, 128, 256, 512])),
     spec(
         "schedule",
         ParamKind::Auto(&ParamKind::Choice(&["each-step", "blocks"])),
         "Whether the propensity net steps on every mini-batch or in blocks of epochs.",
-    ),
+    )
+    .searched(SearchRange::Words(&["each-step", "blocks"])),
     spec("block", ParamKind::Int { min: 1, max: 1_000_000 }, "Epochs of a block when schedule is blocks."),
     spec("max_steps", ParamKind::Auto(&STEPS), "Mini-batches at most."),
     spec("min_steps", ParamKind::Auto(&STEPS), "Mini-batches at least."),
@@ -105,8 +114,10 @@ pub const SPECS: &[ParamSpec] = &[
         ParamKind::Auto(&ParamKind::Choice(&["squared", "absolute", "logistic"])),
         "Loss of a row; auto is squared for numbers and logistic for yes/no outcomes.",
     ),
-    spec("eps", ParamKind::Auto(&POSITIVE), "Strength of rank pooling in soft Pareto smoothing."),
-    spec("kappa", ParamKind::Auto(&POSITIVE), "Steepness of the tail's step in soft Pareto smoothing."),
+    spec("eps", ParamKind::Auto(&POSITIVE), "Strength of rank pooling in soft Pareto smoothing.")
+        .searched(SearchRange::Ratio(1e-2, 1e1)),
+    spec("kappa", ParamKind::Auto(&POSITIVE), "Steepness of the tail's step in soft Pareto smoothing.")
+        .searched(SearchRange::Ratio(1e-1, 1e1)),
     spec(
         "units",
         ParamKind::Auto(&ParamKind::Choice(&["scale-free", "raw"])),
@@ -130,3 +141,48 @@ pub const SPECS: &[ParamSpec] = &[
         "Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none.",
     ),
 ];
+
+const N: usize = SPECS.len();
+
+/// One outcome net without a penalty on the representation.
+pub(crate) const PLAIN: &[ParamSpec] = &searched(&["balance_weight", "propensity_rate", "schedule", "eps", "kappa"]);
+/// Representations that are balanced between arms.
+pub(crate) const BALANCED: &[ParamSpec] = &searched(&["propensity_rate", "schedule", "eps", "kappa"]);
+/// Three representations.
+pub(crate) const DISENTANGLED: &[ParamSpec] = &searched(&["eps", "kappa"]);
+/// Three representations with soft Pareto smoothing.
+pub(crate) const PARETO: &[ParamSpec] = SPECS;
+
+/// The specifications with those parameters left alone by searches that make no difference to a preset.
+const fn searched(idle: &[&str]) -> [ParamSpec; N] {
+    let mut out = [SPECS[0]; N];
+    let mut i = 0;
+    while i < N {
+        out[i] = SPECS[i];
+        let mut k = 0;
+        while k < idle.len() {
+            if same(SPECS[i].name, idle[k]) {
+                out[i].search = None;
+            }
+            k += 1;
+        }
+        i += 1;
+    }
+    out
+}
+
+/// Equality of texts in constants.
+const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut i = 0;
+    while i < a.len() {
+        if a[i] != b[i] {
+            return false;
+        }
+        i += 1;
+    }
+    true
+}

@@ -29,6 +29,7 @@ pub fn describe(entry: &dyn EstimatorEntry) -> Value {
         "summary": info.summary,
         "reference": info.reference,
         "handles": info.handles,
+        "abilities": info.abilities,
         "params": params,
     })
 }
@@ -40,6 +41,7 @@ fn type_name(kind: &ParamKind) -> &'static str {
         ParamKind::Float { .. } => "float",
         ParamKind::Choice(_) | ParamKind::Text => "str",
         ParamKind::IntList { .. } => "list[int]",
+        ParamKind::Base => "base learner",
         ParamKind::Auto(inner) => type_name(inner),
     }
 }

@@ -1,7 +1,7 @@
 //! THE registry: every estimator and base learner there is. The command line, plans, Python classes, docs and the
 //! conformance suite all iterate these two lists; adding an entry here is all it takes to be in each of them.
 
-use paretau_core::{BaseEntry, Error, EstimatorEntry, Result, Toolbox};
+use paretau_core::{BaseEntry, Error, EstimatorEntry, Params, Result, Toolbox};
 use paretau_neural::presets as nets;
 
 /// All estimators, in the order in which lists show them; the first of a Python class is the class's default.
@@ -54,6 +54,11 @@ pub fn find(name: &str) -> Result<&'static dyn EstimatorEntry> {
         })
         .copied()
         .ok_or_else(|| Error::unknown_name("estimator", name, ESTIMATORS.iter().map(|entry| entry.info().name)))
+}
+
+/// Refuses parameters that the estimator, or a base learner that they name, does not take.
+pub fn check(entry: &dyn EstimatorEntry, params: &Params) -> Result<()> {
+    entry.build(params, &TOOLBOX).map(|_| ())
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! From a model to the records of its report, and to the page.
 
-use paretau_core::{Result, Warning};
+use paretau_core::{Result, Warning, set_pairs};
 use paretau_eval::{ArmOverlap, IMBALANCE, OverlapReport};
 use paretau_report::{Average, Balance, Bin, Curve, Interval, Making, Overlap, Param, Question, Records};
-use serde_json::Value;
 
 use crate::about::{About, Estimate, OtherArm};
 use crate::findings;
@@ -206,23 +205,17 @@ fn params(model: &Model) -> Vec<Param> {
         .entry()
         .params()
         .iter()
-        .map(|spec| Param {
-            name: spec.name.to_owned(),
-            value: typed(&values[spec.name]),
-            default: typed(&defaults[spec.name]),
-            help: spec.help.to_owned(),
+        .flat_map(|spec| {
+            let defaults = set_pairs(spec.name, &defaults[spec.name]);
+            let default = move |key: &str| defaults.iter().find(|(name, _)| name == key).map(|(_, text)| text.clone());
+            set_pairs(spec.name, &values[spec.name]).into_iter().map(move |(name, value)| Param {
+                default: default(&name).unwrap_or_else(|| "the base learner's".to_owned()),
+                help: if name == spec.name { spec.help.to_owned() } else { format!("parameter of `{}`", spec.name) },
+                name,
+                value,
+            })
         })
         .collect()
-}
-
-/// A value as it stands after `--set key=`.
-fn typed(value: &Value) -> String {
-    match value {
-        Value::Null => "auto".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(typed).collect::<Vec<_>>().join(","),
-        other => other.to_string(),
-    }
 }
 
 /// The command that fits the same model again.

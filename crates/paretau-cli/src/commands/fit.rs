@@ -1,7 +1,7 @@
 //! `paretau fit`: one estimator, one model file.
 
 use anyhow::Result;
-use paretau::{CheckpointStore, Family, FitOptions, Model, Seed};
+use paretau::{CheckpointStore, FitOptions, Model, Seed};
 use serde_json::{Value, json};
 
 use crate::args::{Common, FitArgs};
@@ -30,8 +30,8 @@ pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
     };
     // A wrong name should not have to wait for the data to be read.
     let entry = paretau::find(options.estimator)?;
-    entry.resolved(&options.params)?;
-    if checkpoint.is_some() && entry.info().family != Family::Neural {
+    paretau::registry::check(entry, &options.params)?;
+    if checkpoint.is_some() && !entry.info().abilities.checkpoints {
         progress.say("only networks keep checkpoints: this fit starts from the beginning when it is interrupted");
     }
     let roles = data::roles(&args.data.roles, None)?;

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use paretau::tune::{TuneOptions, TuneReport, TuneSpec, tune};
-use paretau::{Params, Seed};
-use serde_json::{Value, json};
+use paretau::{Params, Seed, set_pairs};
+use serde_json::json;
 
 use super::data;
 use crate::args::{Common, TuneArgs};
@@ -46,16 +46,8 @@ pub(crate) fn run(args: &TuneArgs, common: &Common) -> Result<()> {
 
 /// The parameters as arguments of `fit`.
 fn set_line(params: &Params) -> String {
-    let words: Vec<String> = params.0.iter().map(|(name, value)| format!("--set {name}={}", plain(value))).collect();
-    words.join(" ")
-}
-
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(","),
-        other => other.to_string(),
-    }
+    let pairs = params.0.iter().flat_map(|(name, value)| set_pairs(name, value));
+    pairs.map(|(name, value)| format!("--set {name}={value}")).collect::<Vec<_>>().join(" ")
 }
 
 fn for_people(args: &TuneArgs, report: &TuneReport) -> String {
