@@ -7,6 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::generate::{COMMAND, items, text};
 
+/// The type of parameters that name a base learner.
+const BASE: &str = "base learner";
 /// Longest line of the generated Python.
 const WIDTH: usize = 120;
 
@@ -81,7 +83,7 @@ fn class(name: &str, entries: &[&Value]) -> Result<String> {
             out,
             "    {} : {}{optional}, default {}",
             text(param, "name"),
-            text(param, "type"),
+            if text(param, "type") == BASE { "str or dict" } else { text(param, "type") },
             literal(&param["default"])
         );
         let none = if param["optional"] == true { " None lets the data decide." } else { "" };
@@ -174,7 +176,11 @@ fn literal(value: &Value) -> String {
 }
 
 fn hint(param: &Value) -> String {
-    let kind = if text(param, "type") == "list[int]" { "Sequence[int]" } else { text(param, "type") };
+    let kind = match text(param, "type") {
+        "list[int]" => "Sequence[int]",
+        BASE => "str | dict[str, Any]",
+        other => other,
+    };
     if param["optional"] == true { format!("{kind} | None") } else { kind.to_owned() }
 }
 
@@ -222,6 +228,7 @@ mod tests {
             "params": [
                 {"name": "kind", "type": "str", "optional": false, "accepts": "one of a, b", "default": kind, "help": "which"},
                 {"name": "widths", "type": "list[int]", "optional": true, "accepts": "a list, or auto", "default": [3], "help": "how wide."},
+                {"name": "base", "type": "base learner", "optional": false, "accepts": "a base learner", "default": "forest", "help": "which"},
             ],
         })
     }
@@ -233,6 +240,8 @@ mod tests {
         assert_eq!(made.matches("\nclass ").count(), 2);
         assert!(made.contains("\"one\": {},\n        \"two\": {\"kind\": \"b\"},"));
         assert!(made.contains("widths: Sequence[int] | None = (3,),"));
+        assert!(made.contains("base : str or dict, default \"forest\""));
+        assert!(made.contains("base: str | dict[str, Any] = \"forest\","));
         assert!(made.contains("How wide. Takes a list. None lets the data decide."));
     }
 

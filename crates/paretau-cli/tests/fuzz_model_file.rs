@@ -18,7 +18,7 @@ const MODELS: [(&str, &[(&str, &str)]); 4] = [
     ("lr-2", &[]),
     ("causal-forest", &[("n_estimators", "8")]),
     ("tarnet", &[("members", "1"), ("max_steps", "3"), ("min_steps", "1")]),
-    ("dr-learner", &[("base", "forest"), ("base_params", "n_estimators=4")]),
+    ("dr-learner", &[("base", "forest"), ("base.n_estimators", "4")]),
 ];
 /// Cases of each kind and model.
 const CASES: u64 = 150;

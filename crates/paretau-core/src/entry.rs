@@ -4,7 +4,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{BaseEntry, Error, Estimator, FittedModel, ParamSpec, Params, Result, State, resolve};
+use crate::{
+    BaseEntry, BaseSpec, Error, Estimator, FittedModel, ParamSpec, Params, Regressor, Result, State, nearest,
+    parameter_of, resolve,
+};
 
 /// Families of methods, for lists and docs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -45,18 +48,20 @@ pub struct Handles {
     pub many_arms: bool,
 }
 
-/// What an estimator can do beyond fitting, for whoever offers it: flags, Python arguments, messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// What an estimator does beyond giving effects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Default)]
 pub struct Abilities {
-    /// Holds rows out to decide when to stop, so that the share of validation rows means something to it.
-    pub early_stopping: bool,
-    /// Leaves its state in a checkpoint, so that an interrupted fit can go on.
+    /// Keeps checkpoints while it fits, and goes on from one.
     pub checkpoints: bool,
+    /// Holds rows out to decide when to stop.
+    pub early_stopping: bool,
+    /// Gives standard errors of the effects of single rows.
+    pub intervals: bool,
 }
 
 impl Abilities {
-    /// Fits in one go.
-    pub const NONE: Self = Self { early_stopping: false, checkpoints: false };
+    /// Effects and nothing else.
+    pub const NONE: Self = Self { checkpoints: false, early_stopping: false, intervals: false };
 }
 
 /// An estimator's entry in the lists.
@@ -76,7 +81,7 @@ pub struct EstimatorInfo {
     pub reference: &'static str,
     /// What it takes.
     pub handles: Handles,
-    /// What it can do beyond fitting.
+    /// What it does beyond giving effects.
     pub abilities: Abilities,
 }
 
@@ -96,6 +101,37 @@ impl Toolbox {
             .copied()
             .ok_or_else(|| Error::unknown_name("base learner", name, self.bases.iter().map(|b| b.name())))
     }
+
+    /// The base learner of a parameter, built with parameters of its own; errors name the whole key, such as
+    /// `base.min_node_size`.
+    pub fn regressor(&self, parameter: &str, spec: &BaseSpec) -> Result<Box<dyn Regressor>> {
+        let entry = self.base(&spec.name)?;
+        let known = || entry.params().iter().map(|own| own.name);
+        if let Some(stranger) = spec.params.0.keys().find(|key| known().all(|own| own != parameter_of(key))) {
+            return Err(Error::UnknownBaseParameter {
+                key: format!("{parameter}.{stranger}"),
+                base: spec.name.clone(),
+                name: stranger.clone(),
+                suggestion: nearest(stranger, known()).map(str::to_owned),
+                known: known().map(str::to_owned).collect(),
+            });
+        }
+        entry.build(&spec.params).map_err(|error| match error {
+            Error::BadParameter { owner, name, value, expected } => {
+                Error::BadParameter { owner, name: format!("{parameter}.{name}"), value, expected }
+            }
+            other => other,
+        })
+    }
+}
+
+/// What an entry's `build` may use.
+#[derive(Clone, Copy)]
+pub struct BuildContext<'a> {
+    /// The entry's name in the registry, for errors.
+    pub name: &'static str,
+    /// Base learners.
+    pub tools: &'a Toolbox,
 }
 
 /// One method in the registry.
@@ -127,7 +163,7 @@ pub struct ConfigEntry<C: 'static> {
     /// The defaults.
     pub preset: fn() -> C,
     /// Checks relations between parameters and builds.
-    pub build: fn(C, &Toolbox) -> Result<Box<dyn Estimator>>,
+    pub build: fn(C, &BuildContext<'_>) -> Result<Box<dyn Estimator>>,
     /// Reloads.
     pub load: LoadFn,
 }
@@ -156,7 +192,7 @@ impl<C: Serialize + DeserializeOwned> EstimatorEntry for ConfigEntry<C> {
     }
 
     fn build(&self, params: &Params, tools: &Toolbox) -> Result<Box<dyn Estimator>> {
-        (self.build)(self.config(params)?, tools)
+        (self.build)(self.config(params)?, &BuildContext { name: self.info.name, tools })
     }
 
     fn load(&self, state: &State, tools: &Toolbox) -> Result<Box<dyn FittedModel>> {

@@ -35,6 +35,20 @@ pub enum Error {
         /// All known names.
         known: Vec<String>,
     },
+    /// A base learner has no such parameter.
+    #[error("`{key}`: `{base}` has no parameter `{name}`{}", did_you_mean(suggestion.as_deref(), known))]
+    UnknownBaseParameter {
+        /// The whole key, e.g. `base.min_node_size`.
+        key: String,
+        /// The base learner.
+        base: String,
+        /// The parameter that it does not have.
+        name: String,
+        /// Its nearest parameter, when one is near.
+        suggestion: Option<String>,
+        /// All its parameters.
+        known: Vec<String>,
+    },
     /// A parameter's value has the wrong type or lies outside its range.
     #[error("{} must be {expected}, not `{value}`", parameter(owner, name))]
     BadParameter {
@@ -149,7 +163,10 @@ impl Error {
             | Self::SchemaMismatch { .. }
             | Self::BadModel { .. }
             | Self::Io { .. } => ErrorKind::Data,
-            Self::UnknownName { .. } | Self::BadParameter { .. } | Self::Unsupported { .. } => ErrorKind::Usage,
+            Self::UnknownName { .. }
+            | Self::UnknownBaseParameter { .. }
+            | Self::BadParameter { .. }
+            | Self::Unsupported { .. } => ErrorKind::Usage,
             Self::Numeric { .. } | Self::Internal { .. } => ErrorKind::Failed,
             Self::Interrupted => ErrorKind::Interrupted,
         }

@@ -7,6 +7,7 @@
 //! returns a [`FittedModel`], another type, so that "not fitted yet" cannot occur. The truth, where a
 //! simulation knows it, is kept apart in an [`Oracle`], which `fit` cannot receive.
 
+mod base_spec;
 mod design;
 mod diagnostics;
 mod effects;
@@ -24,10 +25,13 @@ mod seed;
 mod split;
 mod state;
 
+pub use base_spec::BaseSpec;
 pub use design::{Design, OutcomeKind};
 pub use diagnostics::{Diagnostics, FeatureRole, Importance, Role, Warning};
 pub use effects::{Contrast, Effects};
-pub use entry::{Abilities, ConfigEntry, EstimatorEntry, EstimatorInfo, Family, Handles, LoadFn, Toolbox};
+pub use entry::{
+    Abilities, BuildContext, ConfigEntry, EstimatorEntry, EstimatorInfo, Family, Handles, LoadFn, Toolbox,
+};
 pub use error::{Error, ErrorKind, Result};
 pub use estimator::{CheckpointStore, DEFAULT_VALID_SHARE, Estimator, FitContext, FittedModel};
 pub use features::{Column, ColumnKind, Csr, Dense, Features};
@@ -35,7 +39,7 @@ pub use names::nearest;
 pub use observe::{Event, Interrupt, Observer, Silent};
 pub use oracle::Oracle;
 pub use param_text::param_text;
-pub use params::{ParamKind, ParamSpec, Params, SearchRange, resolve};
+pub use params::{ParamKind, ParamSpec, Params, SearchRange, parameter_of, resolve, set_pairs};
 pub use regressor::{BaseEntry, FittedRegressor, RegressionTask, Regressor, Target};
 pub use seed::{Rng, Seed};
 pub use split::{Fold, Split, folds};

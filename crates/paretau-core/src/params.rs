@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{Error, Result};
+use crate::{BaseSpec, Error, Result, base_spec, param_text};
 
 /// What values a parameter takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,6 +42,8 @@ pub enum ParamKind {
     },
     /// A free word, checked by the estimator itself.
     Text,
+    /// A base learner: its name, or its name and parameters of its own ([`BaseSpec`](crate::BaseSpec)).
+    Base,
     /// Any of the above or `auto`, which lets the data or the other parameters decide (JSON null).
     Auto(&'static ParamKind),
 }
@@ -58,6 +60,7 @@ impl fmt::Display for ParamKind {
             Self::Choice(words) => write!(f, "one of {}", words.join(", ")),
             Self::IntList { min, max } => write!(f, "a list of whole numbers from {min} to {max}"),
             Self::Text => write!(f, "a word"),
+            Self::Base => write!(f, "a base learner: its name, or {{ name, params }}"),
             Self::Auto(inner) => write!(f, "{inner}, or auto"),
         }
     }
@@ -91,10 +94,24 @@ impl ParamKind {
                 items.iter().map(|item| each.accept(item)).collect::<Option<Vec<_>>>().map(Value::from)
             }
             Self::Text => text.map(Value::from),
-            Self::Auto(inner) => match (value, text) {
-                (Value::Null, _) | (_, Some("auto" | "none" | "null")) => Some(Value::Null),
-                _ => inner.accept(value),
-            },
+            Self::Base => base_spec::accept(value),
+            Self::Auto(_) if self.is_auto(value) => Some(Value::Null),
+            Self::Auto(inner) => inner.accept(value),
+        }
+    }
+
+    /// Whether the value leaves the choice to the data or the other parameters.
+    pub(crate) fn is_auto(&self, value: &Value) -> bool {
+        let auto = || matches!(value.as_str().map(str::trim), Some("auto" | "none" | "null"));
+        matches!(self, Self::Auto(_)) && (value.is_null() || auto())
+    }
+
+    /// Whether the values are base learners, which have parameters of their own.
+    pub fn is_base(&self) -> bool {
+        match self {
+            Self::Base => true,
+            Self::Auto(inner) => inner.is_base(),
+            _ => false,
         }
     }
 }
@@ -171,9 +188,11 @@ pub fn resolve<C: Serialize + DeserializeOwned>(
     let internal = |e: serde_json::Error| Error::internal("reading parameters", e);
     let mut merged = serde_json::to_value(base).map_err(internal)?;
     for (name, value) in &params.0 {
-        let Some(spec) = specs.iter().find(|s| s.name == name) else {
-            return Err(Error::unknown_name("parameter", name, specs.iter().map(|s| s.name)));
-        };
+        let (spec, nested) = find(owner, specs, name)?;
+        if spec.kind.is_base() {
+            merged[spec.name] = base_spec::lay_over(owner, spec, &merged[spec.name], nested, value)?;
+            continue;
+        }
         let accepted = spec.kind.accept(value).ok_or_else(|| Error::BadParameter {
             owner: owner.to_owned(),
             name: name.clone(),
@@ -183,6 +202,48 @@ pub fn resolve<C: Serialize + DeserializeOwned>(
         merged[name] = accepted;
     }
     serde_json::from_value(merged).map_err(internal)
+}
+
+/// The specification that a key is about, and, for keys like `base.min_node_size`, the base learner's own parameter.
+fn find<'a>(owner: &str, specs: &'a [ParamSpec], key: &'a str) -> Result<(&'a ParamSpec, Option<&'a str>)> {
+    if let Some(spec) = specs.iter().find(|s| s.name == key) {
+        return Ok((spec, None));
+    }
+    let refuse = |message: String| Err(Error::Unsupported { estimator: owner.to_owned(), message });
+    let head = parameter_of(key);
+    if let (Some(spec), Some((_, nested))) = (specs.iter().find(|s| s.name == head), key.split_once('.')) {
+        if spec.kind.is_base() {
+            return Ok((spec, Some(nested)));
+        }
+        return refuse(format!("has no parameter `{key}`; `{head}` is not a base learner, but takes {}", spec.kind));
+    }
+    // Parameters of base learners were once written as text in a parameter beside them.
+    let stem = key.strip_suffix("_params");
+    let former = |s: &&ParamSpec| s.kind.is_base() && (Some(s.name) == stem || s.name.strip_suffix("_base") == stem);
+    if let (Some(_), Some(spec)) = (stem, specs.iter().find(former)) {
+        return refuse(format!(
+            "has no parameter `{key}`; use {0}.KEY=VALUE (in a file or in Python also {0} = {{ name, params }})",
+            spec.name
+        ));
+    }
+    Err(Error::unknown_name("parameter", head, specs.iter().map(|s| s.name)))
+}
+
+/// The parameter that a key is about: `base` of `base.min_node_size`.
+pub fn parameter_of(key: &str) -> &str {
+    key.split_once('.').map_or(key, |(head, _)| head)
+}
+
+/// A parameter as the `KEY=VALUE` pairs that give it on the command line; a base learner with parameters of its own
+/// takes several.
+pub fn set_pairs(name: &str, value: &Value) -> Vec<(String, String)> {
+    if let Value::Object(_) = value
+        && let Ok(base) = serde_json::from_value::<BaseSpec>(value.clone())
+    {
+        let own = base.params.0.iter().map(|(key, value)| (format!("{name}.{key}"), param_text(value)));
+        return std::iter::once((name.to_owned(), base.name.clone())).chain(own).collect();
+    }
+    vec![(name.to_owned(), param_text(value))]
 }
 
 #[cfg(test)]

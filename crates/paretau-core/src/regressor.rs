@@ -61,6 +61,11 @@ pub trait BaseEntry: Sync {
     fn handles(&self) -> Handles;
     /// Its parameters.
     fn params(&self) -> &'static [ParamSpec];
+    /// Parameters that it recommends where targets are mostly noise, as the scores of single rows are, and predictions
+    /// must average it out.
+    fn for_noisy_targets(&self) -> Params {
+        Params::none()
+    }
     /// A checked regressor.
     fn build(&self, params: &Params) -> Result<Box<dyn Regressor>>;
     /// A fitted regressor from its state.

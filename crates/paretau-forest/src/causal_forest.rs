@@ -4,7 +4,7 @@
 
 use paretau_core::{
     Abilities, BaseEntry, ConfigEntry, Design, Diagnostics, Error, Estimator, EstimatorInfo, Event, Family, FitContext,
-    FittedModel, Handles, ParamKind, ParamSpec, Result, Toolbox,
+    FittedModel, Handles, ParamKind, ParamSpec, Result, SearchRange, Toolbox,
 };
 use serde::{Deserialize, Serialize};
 
@@ -107,7 +107,8 @@ const PARAMS: &[ParamSpec] = &[
         "max_samples",
         ParamKind::Float { min: 0.01, max: 1.0 },
         "Share of the rows a tree sees, drawn without replacement; at most 0.5 with bags.",
-    ),
+    )
+    .searched(SearchRange::Between(0.2, 0.5)),
     ParamSpec::new(
         "max_features",
         ParamKind::Auto(&input::COUNT),
@@ -117,7 +118,8 @@ const PARAMS: &[ParamSpec] = &[
         "min_node_size",
         input::COUNT,
         "Least rows with little and with much treatment on each side of a split.",
-    ),
+    )
+    .searched(SearchRange::WholeRatio(2.0, 50.0)),
     ParamSpec::new(
         "honest",
         ParamKind::Auto(&ParamKind::Bool),
@@ -128,7 +130,8 @@ const PARAMS: &[ParamSpec] = &[
         "honest_share",
         ParamKind::Float { min: 0.1, max: 0.9 },
         "Share of a tree's rows that choose the splits, in honest trees.",
-    ),
+    )
+    .searched(SearchRange::Between(0.3, 0.7)),
     ParamSpec::new(
         "criterion",
         ParamKind::Auto(&ParamKind::Choice(&["mse", "het"])),
@@ -139,7 +142,8 @@ const PARAMS: &[ParamSpec] = &[
         "alpha",
         ParamKind::Float { min: 0.0, max: 0.25 },
         "Least share of the parent's treatment variation on each side of a split.",
-    ),
+    )
+    .searched(SearchRange::Between(0.0, 0.2)),
     ParamSpec::new("imbalance_penalty", ParamKind::Float { min: 0.0, max: f64::INFINITY }, "Penalty on uneven splits."),
     ParamSpec::new("stabilize_splits", ParamKind::Bool, "Split rules count treatment variation rather than rows."),
     ParamSpec::new(
@@ -161,11 +165,11 @@ pub const CAUSAL_FOREST: ConfigEntry<CausalForestConfig> = ConfigEntry {
         summary: "Honest causal forest with local centering and little-bags standard errors",
         reference: "Athey, Tibshirani and Wager 2019, Generalized random forests, Annals of Statistics 47(2)",
         handles: Handles { missing: true, sparse: true, categories: true, many_arms: true },
-        abilities: Abilities::NONE,
+        abilities: Abilities { intervals: true, ..Abilities::NONE },
     },
     params: PARAMS,
     preset: CausalForestConfig::default,
-    build: |config, tools| Ok(Box::new(CausalForest::new(config)?.with_tools(tools))),
+    build: |config, ctx| Ok(Box::new(CausalForest::new(config)?.with_tools(ctx.tools))),
     load: |state, tools| {
         if ArmsForestModel::is_in(state) {
             return Ok(Box::new(ArmsForestModel::load(state, tools)?));

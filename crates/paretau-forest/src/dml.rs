@@ -2,9 +2,9 @@
 //! whose splits re-estimate the effect in each child.
 
 use paretau_core::{
-    Abilities, BaseEntry, Column, ConfigEntry, Design, Diagnostics, Effects, Error, Estimator, EstimatorInfo, Event,
-    Family, Features, FitContext, FittedModel, Handles, ParamKind, ParamSpec, Params, RegressionTask, Result, Target,
-    Toolbox, folds,
+    Abilities, BaseEntry, BaseSpec, Column, ConfigEntry, Design, Diagnostics, Effects, Error, Estimator, EstimatorInfo,
+    Event, Family, Features, FitContext, FittedModel, Handles, ParamKind, ParamSpec, RegressionTask, Result,
+    SearchRange, Target, Toolbox, folds,
 };
 use serde::{Deserialize, Serialize};
 
@@ -55,9 +55,9 @@ pub struct CausalForestDmlConfig {
     /// Number of trees.
     pub n_estimators: usize,
     /// Base learner of the outcome.
-    pub model_y: String,
+    pub model_y: BaseSpec,
     /// Base learner of the treatment.
-    pub model_t: String,
+    pub model_t: BaseSpec,
     /// Folds of the cross-fitting.
     pub cv: usize,
     /// How a split is scored.
@@ -108,8 +108,8 @@ impl Default for CausalForestDmlConfig {
 
 const PARAMS: &[ParamSpec] = &[
     ParamSpec::new("n_estimators", input::COUNT, "Number of trees, a multiple of subforest_size."),
-    ParamSpec::new("model_y", ParamKind::Text, "Base learner of the outcome."),
-    ParamSpec::new("model_t", ParamKind::Text, "Base learner of the treatment."),
+    ParamSpec::new("model_y", ParamKind::Base, "Base learner of the outcome; its parameters are `model_y.KEY`."),
+    ParamSpec::new("model_t", ParamKind::Base, "Base learner of the treatment; its parameters are `model_t.KEY`."),
     ParamSpec::new("cv", ParamKind::Int { min: 2, max: 50 }, "Folds of the cross-fitting."),
     ParamSpec::new(
         "criterion",
@@ -120,7 +120,8 @@ const PARAMS: &[ParamSpec] = &[
         "max_samples",
         ParamKind::Float { min: 0.01, max: 0.5 },
         "Share of the rows a tree sees, drawn from its bag's half-sample.",
-    ),
+    )
+    .searched(SearchRange::Between(0.2, 0.5)),
     ParamSpec::new("max_features", ParamKind::Auto(&input::COUNT), "Columns tried at a node; auto is all."),
     ParamSpec::new("min_samples_split", input::COUNT, "Smaller nodes are not split."),
     ParamSpec::new(
@@ -156,11 +157,11 @@ pub const CAUSAL_FOREST_DML: ConfigEntry<CausalForestDmlConfig> = ConfigEntry {
         summary: "Causal forest on cross-fitted residuals, effects fitted anew in every child",
         reference: "Oprescu, Syrgkanis and Wu 2019, Orthogonal random forest, ICML; as in EconML's CausalForestDML",
         handles: Handles { missing: true, sparse: true, categories: true, many_arms: false },
-        abilities: Abilities::NONE,
+        abilities: Abilities { intervals: true, ..Abilities::NONE },
     },
     params: PARAMS,
     preset: CausalForestDmlConfig::default,
-    build: |config, tools| Ok(Box::new(CausalForestDml::new(&config, tools)?)),
+    build: |config, ctx| Ok(Box::new(CausalForestDml::new(&config, ctx.tools)?)),
     load: |state, tools| Ok(Box::new(CausalForestModel::load(state, tools)?)),
 };
 
@@ -196,13 +197,16 @@ impl CausalForestDml {
                 expected: format!("a multiple of subforest_size, which is {}", config.subforest_size),
             });
         }
-        let (model_y, model_t) = (tools.base(&config.model_y)?, tools.base(&config.model_t)?);
+        // Built here only to be checked: a slip in a parameter should not wait for the data.
+        tools.regressor("model_y", &config.model_y)?;
+        tools.regressor("model_t", &config.model_t)?;
+        let (model_y, model_t) = (tools.base(&config.model_y.name)?, tools.base(&config.model_t.name)?);
         Ok(Self { config, model_y, model_t })
     }
 
     fn cross_fit(
         &self,
-        base: &'static dyn BaseEntry,
+        (base, spec): (&'static dyn BaseEntry, &BaseSpec),
         rows: &CausalRows<'_>,
         design: &Design,
         target: Target,
@@ -218,7 +222,7 @@ impl CausalForestDml {
             });
         }
         let y = if target == Target::Probability { rows.treatment } else { rows.y };
-        let learner = base.build(&Params::none())?;
+        let learner = base.build(&spec.params)?;
         let parts = folds(design.t(), design.groups(), self.config.cv, ctx.seed.named("cross-fit"))?;
         let mut values = vec![0.0; y.len()];
         let mut models = Vec::with_capacity(parts.len());
@@ -245,8 +249,8 @@ impl CausalForestDml {
         rows.check()?;
         let config = &self.config;
         ctx.event(&Event::Stage { name: "cross-fitting outcome and treatment".into(), total: None });
-        let m = self.cross_fit(self.model_y, rows, design, Target::Mean, ctx)?;
-        let e = self.cross_fit(self.model_t, rows, design, Target::Probability, ctx)?;
+        let m = self.cross_fit((self.model_y, &config.model_y), rows, design, Target::Mean, ctx)?;
+        let e = self.cross_fit((self.model_t, &config.model_t), rows, design, Target::Probability, ctx)?;
         let e_hat = rows.e_hat.unwrap_or(&e.values);
         let zy = residuals(rows, &m.values, e_hat);
         let binned = binned_rows(rows.x, rows.columns, config.max_bins, config.exact)?;

@@ -282,6 +282,11 @@ impl BaseEntry for ForestBase {
         PARAMS
     }
 
+    fn for_noisy_targets(&self) -> Params {
+        // Values of single rows are mostly noise, which leaves must average out.
+        Params::none().with("honest", true).with("min_node_size", 20)
+    }
+
     fn build(&self, params: &Params) -> Result<Box<dyn Regressor>> {
         let config = resolve("forest", PARAMS, &ForestConfig::default(), params)?;
         Ok(Box::new(ForestRegressor { config }))

@@ -116,7 +116,7 @@ impl FittedRegressor for FittedRidge {
                 ),
             });
         }
-        crate::working::refuse_missing(x, "ridge regression")?;
+        crate::design_matrix::refuse_missing(x, "ridge regression")?;
         Ok(match self {
             Self::Mean(m) => m.predict(x),
             Self::Probability(m) => m.predict(x),

@@ -19,7 +19,7 @@ impl Calibrator {
     /// Fits the map from held-out probabilities `p` to 0/1 labels, weighted. Pooled rates of 0 and 1 are pulled half a
     /// row inside, since a propensity of exactly 0 or 1 is never learned from data.
     pub fn fit(p: &[f64], y: &[f64], weight: Option<&[f64]>) -> Result<Self> {
-        let w = crate::working::weights_or_ones(weight, p.len());
+        let w = crate::design_matrix::weights_or_ones(weight, p.len());
         let mut order: Vec<usize> = (0..p.len()).filter(|&i| w[i] > 0.0).collect();
         order.sort_by(|&a, &b| p[a].total_cmp(&p[b]).then(a.cmp(&b)));
         // Rows with equal probabilities are one point, or the map would not be a function.

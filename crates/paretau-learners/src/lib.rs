@@ -7,6 +7,7 @@ mod base;
 mod calibrate;
 mod crossfit;
 mod dealing;
+mod design_matrix;
 mod linear;
 mod logistic;
 mod meta;
@@ -15,7 +16,6 @@ mod nuisance;
 mod overlap;
 mod propensity;
 mod ridge;
-mod working;
 
 pub use base::{RIDGE, RidgeBase};
 pub use calibrate::Calibrator;

@@ -1,5 +1,5 @@
 //! Effects by ridge regression: `lr-1`, one model with the treatment as an unpenalised column, and `lr-2`, one model
-//! an arm.
+//! per arm.
 //!
 //! Both are linear in the features also when the outcome is binary (a linear probability model): expected outcomes
 //! are not clipped to [0, 1], because clipping would bias the effect, which is what they are for.
@@ -18,7 +18,7 @@ use crate::{Ridge, RidgeOptions, RidgeTask};
 pub enum LinearArms {
     /// One model; the effect is the coefficient of the treatment, the same for all rows.
     Shared,
-    /// One model an arm; the effect is the difference of their predictions.
+    /// One model per arm; the effect is the difference of their predictions.
     Separate,
 }
 
@@ -26,7 +26,7 @@ pub enum LinearArms {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinearConfig {
-    /// One model or one an arm.
+    /// One model, or one per arm.
     pub arms: LinearArms,
     /// Ridge penalty on standardised features; `None` chooses by cross-validation.
     pub penalty: Option<f64>,
@@ -38,7 +38,7 @@ const PARAMS: &[ParamSpec] = &[
     ParamSpec::new(
         "arms",
         ParamKind::Choice(&["shared", "separate"]),
-        "`shared`: one model, treatment as an unpenalised column, a constant effect; `separate`: one model an arm",
+        "`shared`: one model, treatment as an unpenalised column, a constant effect; `separate`: one model per arm",
     ),
     ParamSpec::new(
         "penalty",
@@ -68,40 +68,37 @@ pub const LR_1: ConfigEntry<LinearConfig> = ConfigEntry {
     },
     params: PARAMS,
     preset: || LinearConfig { arms: LinearArms::Shared, penalty: None, folds: None },
-    build: |config, _| Ok(Box::new(LinearEstimator { config })),
+    build: |config, ctx| Ok(Box::new(LinearEstimator { name: ctx.name, config })),
     load,
 };
 
-/// `lr-2`: one ridge an arm.
+/// `lr-2`: one ridge per arm.
 pub const LR_2: ConfigEntry<LinearConfig> = ConfigEntry {
     info: EstimatorInfo {
         name: "lr-2",
         aliases: &["LR-2", "LR2"],
         family: Family::Linear,
         class: "LinearEffect",
-        summary: "One ridge regression an arm: the effect is linear in the features",
+        summary: "One ridge regression per arm: the effect is linear in the features",
         reference: "Hoerl and Kennard (1970)",
         handles: HANDLES,
         abilities: Abilities::NONE,
     },
     params: PARAMS,
     preset: || LinearConfig { arms: LinearArms::Separate, penalty: None, folds: None },
-    build: |config, _| Ok(Box::new(LinearEstimator { config })),
+    build: |config, ctx| Ok(Box::new(LinearEstimator { name: ctx.name, config })),
     load,
 };
 
 #[derive(Debug)]
 struct LinearEstimator {
+    name: &'static str,
     config: LinearConfig,
 }
 
 impl Estimator for LinearEstimator {
     fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>> {
-        let name = match self.config.arms {
-            LinearArms::Shared => "lr-1",
-            LinearArms::Separate => "lr-2",
-        };
-        two_arms(design, name)?;
+        two_arms(design, self.name)?;
         ctx.check_interrupt()?;
         let options = RidgeOptions { penalty: self.config.penalty, folds: self.config.folds };
         let mut diagnostics = Diagnostics::default();
@@ -212,7 +209,7 @@ impl FittedModel for LinearModel {
 
     fn effects(&self, x: &Features) -> Result<Effects> {
         self.check_columns(x)?;
-        crate::working::refuse_missing(x, "ridge regression")?;
+        crate::design_matrix::refuse_missing(x, "ridge regression")?;
         let mu0 = self.models[0].predict(x);
         Ok(match self.arms {
             LinearArms::Shared => {

@@ -11,9 +11,9 @@ use paretau_core::{Error, Features, Result, Seed, State, folds};
 use rayon::prelude::*;
 
 use crate::dealing::usable_folds;
+use crate::design_matrix::{Moments, lower_product, refuse_missing, weights_or_ones};
 use crate::minimise::{Smooth, lbfgs};
 use crate::ridge::linear_predictor;
-use crate::working::{Moments, lower_product, refuse_missing, weights_or_ones};
 
 /// Up to this many dense columns Newton steps are used.
 const NEWTON_COLUMNS: usize = 64;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::working::dot;
+use crate::design_matrix::dot;
 
 /// Pairs of steps and gradient changes that are remembered.
 const MEMORY: usize = 10;

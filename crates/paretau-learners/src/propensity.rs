@@ -91,7 +91,7 @@ impl PropensityModel {
                 ),
             });
         }
-        crate::working::refuse_missing(x, "the propensity model")?;
+        crate::design_matrix::refuse_missing(x, "the propensity model")?;
         let mut e = self.logistic.predict(x);
         if let Some(map) = &self.calibration {
             e.iter_mut().for_each(|p| *p = map.apply(*p));

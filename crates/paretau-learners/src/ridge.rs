@@ -15,7 +15,7 @@ use paretau_core::{Error, Features, Fold, Result, Seed, State, folds};
 use rayon::prelude::*;
 
 use crate::dealing::usable_folds;
-use crate::working::{Working, refuse_missing, weights_or_ones};
+use crate::design_matrix::{Working, refuse_missing, weights_or_ones};
 
 /// Penalties tried, as a share of the largest eigenvalue of the standardised second moments.
 const PATH_DECADES: (f64, f64) = (-6.0, 2.0);
@@ -122,7 +122,7 @@ pub(crate) fn linear_predictor(x: &Features, intercept: f64, coef: &[f64]) -> Ve
         .map(|i| {
             intercept
                 + match x {
-                    Features::Dense(m) => crate::working::dot(m.row(i), coef),
+                    Features::Dense(m) => crate::design_matrix::dot(m.row(i), coef),
                     Features::Sparse(m) => {
                         let (cols, values) = m.row(i);
                         cols.iter().zip(values).map(|(&j, v)| v * coef[j as usize]).sum::<f64>()
@@ -171,7 +171,7 @@ impl<'a> Path<'a> {
         values.iter_mut().for_each(|v| *v = if *v <= floor { 0.0 } else { *v });
         let vectors = eigen.U().to_owned();
         let target = if dual { b.clone() } else { work.transpose_times(&b) };
-        let loads = (0..size).map(|k| crate::working::dot(vectors.col_as_slice(k), &target)).collect();
+        let loads = (0..size).map(|k| crate::design_matrix::dot(vectors.col_as_slice(k), &target)).collect();
         Ok(Self { work, b, values, vectors, loads, dual })
     }
 

@@ -21,12 +21,18 @@ static WITH_PROPENSITY: &[&dyn EstimatorEntry] = &[&X_LEARNER, &R_LEARNER, &DR_L
 
 /// A base with parameters that make it quick.
 fn on(base: &str) -> Params {
-    let quick = match base {
-        "forest" => "n_estimators=100",
-        "mlp" => "hidden=32, max_steps=1500, patience=300, members=1, rate=0.003",
-        _ => "",
+    let quick: &[(&str, &str)] = match base {
+        "forest" => &[("base.n_estimators", "100")],
+        "mlp" => &[
+            ("base.hidden", "32"),
+            ("base.max_steps", "1500"),
+            ("base.patience", "300"),
+            ("base.members", "1"),
+            ("base.rate", "0.003"),
+        ],
+        _ => &[],
     };
-    Params::none().with("base", base).with("base_params", quick)
+    quick.iter().fold(Params::none().with("base", base), |params, (key, value)| params.with(key, *value))
 }
 
 fn fit(entry: &dyn EstimatorEntry, params: &Params, design: &Design) -> Result<Box<dyn FittedModel>> {
@@ -61,6 +67,21 @@ fn every_learner_stands_on_every_base() {
             let back = entry.load(&model.state().unwrap(), &TOOLS).unwrap();
             assert_eq!(back.effects(design.x()).unwrap(), got, "{name}");
         }
+    }
+}
+
+/// Noisy scores are regressed with what the forest recommends for them, unless its parameters say otherwise.
+#[test]
+fn noisy_effects_follow_the_recommendation_of_the_base() {
+    let (design, _) = confounded(400, 3);
+    for entry in [&R_LEARNER as &dyn EstimatorEntry, &DR_LEARNER] {
+        let base = || on("forest").with("base.n_estimators", 20);
+        let tau = |params: Params| effects(entry, &params, &design).tau;
+        let own = serde_json::json!({ "name": "forest", "n_estimators": 20, "honest": true, "min_node_size": 20 });
+        assert_eq!(tau(base()), tau(base().with("effect_base", own)), "{}", entry.info().name);
+        assert_eq!(tau(base()), tau(base().with("effect_base", "forest")), "{}", entry.info().name);
+        let plain = serde_json::json!({ "name": "forest", "params": { "n_estimators": 20 } });
+        assert_ne!(tau(base()), tau(base().with("effect_base", plain)), "{}", entry.info().name);
     }
 }
 

@@ -35,7 +35,7 @@ fn linear_effects_are_recovered_under_confounding() {
 fn a_flexible_base_finds_a_bent_effect() {
     let (design, tau, _) = simulate(900, 2, |x| 0.5 * x[0], |x| x[1], |x| if x[2] > 0.0 { 3.0 } else { 0.0 });
     for entry in ALL {
-        let params = Params::none().with("base", "neighbours").with("base_params", "k=20");
+        let params = Params::none().with("base", "neighbours").with("base.k", 20);
         let model = fit(*entry, params, &design);
         let got = model.effects(design.x()).unwrap();
         // The mean effect for everyone scores 1.5.
@@ -203,10 +203,22 @@ fn bad_parameters_and_bad_designs_are_refused_in_words() {
     for entry in ALL {
         let no_such = entry.build(&Params::none().with("base", "forrest"), &TOOLS).unwrap_err().to_string();
         assert!(no_such.contains("unknown base learner `forrest`"), "{no_such}");
-        let bad = entry.build(&ridge().with("base_params", "#"), &TOOLS).unwrap_err().to_string();
-        assert!(bad.contains("pairs like"), "{bad}");
-        let unknown = entry.build(&ridge().with("base_params", "penalti=1"), &TOOLS).unwrap_err().to_string();
-        assert!(unknown.contains("did you mean `penalty`"), "{unknown}");
+        let fail = |params: Params| entry.build(&params, &TOOLS).unwrap_err().to_string();
+        let name = entry.info().name;
+        let old = fail(ridge().with("base_params", "penalty=1"));
+        assert_eq!(
+            old,
+            format!(
+                "`{name}` has no parameter `base_params`; use base.KEY=VALUE (in a file or in Python also base = \
+                 {{ name, params }})"
+            )
+        );
+        let unknown = fail(ridge().with("base.penalti", 1));
+        assert_eq!(unknown, "`base.penalti`: `ridge` has no parameter `penalti`; did you mean `penalty`?");
+        let foreign = fail(ridge().with("base.min_leaf", 5));
+        assert_eq!(foreign, "`base.min_leaf`: `ridge` has no parameter `min_leaf`; known: penalty, folds");
+        let bad = fail(ridge().with("base.penalty", "-1"));
+        assert!(bad.contains("parameter `base.penalty` of `ridge` must be a number of at least 0"), "{bad}");
     }
     let x = Features::Dense(Dense::new(6, 1, (0..6).map(f64::from).collect()).unwrap());
     let three = Design::with_arms(x.clone(), vec![0, 1, 2, 0, 1, 2], vec![0.0; 6], 3).unwrap();
@@ -214,7 +226,8 @@ fn bad_parameters_and_bad_designs_are_refused_in_words() {
     let ctx = paretau_core::FitContext::silent(Seed(0));
     for entry in ALL {
         let estimator = entry.build(&ridge(), &TOOLS).unwrap();
-        assert!(estimator.fit(&three, &ctx).unwrap_err().to_string().contains("two arms"));
+        let refused = estimator.fit(&three, &ctx).unwrap_err().to_string();
+        assert!(refused.contains("two arms") && refused.contains(entry.info().name), "{refused}");
         match estimator.fit(&lonely, &ctx) {
             Ok(model) => assert!(model.effects(lonely.x()).unwrap().is_finite()),
             Err(error) => assert!(error.to_string().contains("two rows of each arm"), "{error}"),

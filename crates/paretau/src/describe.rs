@@ -83,6 +83,7 @@ fn type_name(kind: &ParamKind) -> &'static str {
         ParamKind::Float { .. } => "float",
         ParamKind::Choice(_) | ParamKind::Text => "str",
         ParamKind::IntList { .. } => "list[int]",
+        ParamKind::Base => "base learner",
         ParamKind::Auto(inner) => type_name(inner),
     }
 }

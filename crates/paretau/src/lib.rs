@@ -74,7 +74,7 @@ pub use paretau_core::{
     Diagnostics, Effects, Error, ErrorKind, Estimator, EstimatorEntry, EstimatorInfo, Event, Family, FeatureRole,
     Features, FitContext, FittedModel, Handles, Importance, Interrupt, Observer, Oracle, OutcomeKind, ParamKind,
     ParamSpec, Params, Result, Rng, Role, SearchRange, Seed, Silent, Split, State, Tensor, Toolbox, Warning,
-    param_text,
+    param_text, parameter_of, set_pairs,
 };
 pub use paretau_report::{Findings, ModelRecords};
 

@@ -125,6 +125,11 @@ pub fn find(name: &str) -> Result<&'static dyn EstimatorEntry> {
         .ok_or_else(|| Error::unknown_name("estimator", name, ESTIMATORS.iter().map(|entry| entry.info().name)))
 }
 
+/// Refuses parameters that the estimator, or a base learner that they name, does not take.
+pub fn check(entry: &dyn EstimatorEntry, params: &Params) -> Result<()> {
+    entry.build(params, &TOOLBOX).map(|_| ())
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {

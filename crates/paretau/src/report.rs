@@ -1,6 +1,6 @@
 //! From a model to the records of its report, and to the page.
 
-use paretau_core::{DEFAULT_VALID_SHARE, Result, Warning, param_text};
+use paretau_core::{DEFAULT_VALID_SHARE, Result, Warning, set_pairs};
 use paretau_eval::{ArmOverlap, IMBALANCE, OverlapReport};
 use paretau_report::{Average, Balance, Bin, Curve, Interval, Making, ModelRecords, OverlapSummary, Param, Question};
 
@@ -205,11 +205,15 @@ fn params(model: &Model) -> Vec<Param> {
         .entry()
         .params()
         .iter()
-        .map(|spec| Param {
-            name: spec.name.to_owned(),
-            value: param_text(&values[spec.name]),
-            default: param_text(&defaults[spec.name]),
-            help: spec.help.to_owned(),
+        .flat_map(|spec| {
+            let defaults = set_pairs(spec.name, &defaults[spec.name]);
+            let default = move |key: &str| defaults.iter().find(|(name, _)| name == key).map(|(_, text)| text.clone());
+            set_pairs(spec.name, &values[spec.name]).into_iter().map(move |(name, value)| Param {
+                default: default(&name).unwrap_or_else(|| "the base learner's".to_owned()),
+                help: if name == spec.name { spec.help.to_owned() } else { format!("parameter of `{}`", spec.name) },
+                name,
+                value,
+            })
         })
         .collect()
 }

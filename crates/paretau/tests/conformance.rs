@@ -4,7 +4,7 @@
 
 use paretau::{
     Contrast, Dense, Design, Effects, EstimatorEntry, Features, FitContext, FittedModel, Params, Seed, TOOLBOX, find,
-    model_file, registry::ESTIMATORS, with_threads,
+    model_file, parameter_of, registry::ESTIMATORS, with_threads,
 };
 
 /// Budgets for tests: whoever has one of these parameters runs with less than its default.
@@ -13,7 +13,7 @@ const SMALL: &[(&str, &str)] = &[
     ("max_steps", "600"),
     ("n_estimators", "200"),
     ("n_nuisance", "100"),
-    ("base_params", "n_estimators=100"),
+    ("base.n_estimators", "100"),
 ];
 
 /// What `fit` would otherwise choose on validation rows, at several times the cost.
@@ -23,7 +23,7 @@ const CHOSEN: &[(&str, &str)] = &[("dropout", "0"), ("l2", "0.001"), ("gamma", "
 fn small(entry: &dyn EstimatorEntry) -> Params {
     SMALL
         .iter()
-        .filter(|(name, _)| entry.params().iter().any(|spec| spec.name == *name))
+        .filter(|(name, _)| entry.params().iter().any(|spec| spec.name == parameter_of(name)))
         .fold(Params::none(), |params, (name, value)| params.with(name, *value))
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
     };
     // A wrong name should not have to wait for the data to be read.
     let entry = paretau::find(options.estimator)?;
-    entry.resolved(&options.params)?;
+    paretau::registry::check(entry, &options.params)?;
     if checkpoint.is_some() && !entry.info().abilities.checkpoints {
         progress.say("only networks keep checkpoints: this fit starts from the beginning when it is interrupted");
     }

@@ -1,7 +1,7 @@
 //! `paretau tune`: a search for parameters on rows that the fits do not see.
 
 use anyhow::Result;
-use paretau::{Params, Seed, param_text};
+use paretau::{Params, Seed, set_pairs};
 use paretau_study::tune::{TuneOptions, TuneReport, TuneSpec, tune};
 use serde_json::json;
 
@@ -46,9 +46,8 @@ pub(crate) fn run(args: &TuneArgs, common: &Common) -> Result<()> {
 
 /// The parameters as arguments of `fit`.
 fn set_line(params: &Params) -> String {
-    let words: Vec<String> =
-        params.0.iter().map(|(name, value)| format!("--set {name}={}", param_text(value))).collect();
-    words.join(" ")
+    let pairs = params.0.iter().flat_map(|(name, value)| set_pairs(name, value));
+    pairs.map(|(name, value)| format!("--set {name}={value}")).collect::<Vec<_>>().join(" ")
 }
 
 fn for_people(args: &TuneArgs, report: &TuneReport) -> String {

@@ -5,40 +5,32 @@
 //! rows then decide the regression. They are clipped, trimmed, or, by default, Pareto-smoothed within each arm.
 
 use paretau_core::{
-    Abilities, ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family, Features, FitContext,
-    FittedModel, ParamKind, ParamSpec, Result, Target, Toolbox,
+    Abilities, BaseSpec, BuildContext, ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family,
+    Features, FitContext, FittedModel, ParamKind, ParamSpec, Result, Target,
 };
 use serde::{Deserialize, Serialize};
 
-use super::model::{MetaModel, Parts, Recipe, around_mean, load, mixed};
+use super::base_learner::{BaseLearner, able_to_fit, regressors};
+use super::model::{BaseModels, MetaModel, Recipe, around_mean, load, mixed};
 use super::setup::{
-    BASE, BASE_PARAMS, CALIBRATE, CROSS_FIT, EFFECT_BASE, EFFECT_PARAMS, FOLDS, HANDLES, PROPENSITY_BASE,
-    PROPENSITY_PARAMS, Tool, enough_of_each_arm, fit_for, learners, no_empty_column, stage,
+    BASE, CALIBRATE, CROSS_FIT, EFFECT_BASE, FOLDS, HANDLES, PROPENSITY_BASE, enough_of_each_arm, no_empty_column,
+    stage,
 };
 use crate::crossfit::{CrossTask, HeldOut, fit_all};
 use crate::linear::two_arms;
 use crate::nuisance::{NuisanceFit, NuisancePlan};
 use crate::overlap::{InverseWeights, Overlap, inverse_weights};
 
-pub(super) const PARTS: &[&str] = &["mu0", "mu1", "e", "tau"];
-const NAME: &str = "dr-learner";
-
 /// Parameters of the DR-learner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DrConfig {
     /// Base learner of the outcomes.
-    pub base: String,
-    /// Its parameters.
-    pub base_params: String,
+    pub base: BaseSpec,
     /// Base learner of the effect; `None` is `base`.
-    pub effect_base: Option<String>,
-    /// Its parameters.
-    pub effect_params: Option<String>,
+    pub effect_base: Option<BaseSpec>,
     /// Base learner of the propensity; `None` takes the better of logistic regression and `base`.
-    pub propensity_base: Option<String>,
-    /// Its parameters.
-    pub propensity_params: String,
+    pub propensity_base: Option<BaseSpec>,
     /// Whether the propensity is calibrated.
     pub calibrate: bool,
     /// Where held-out nuisances come from.
@@ -53,11 +45,8 @@ pub struct DrConfig {
 
 const PARAMS: &[ParamSpec] = &[
     BASE,
-    BASE_PARAMS,
     EFFECT_BASE,
-    EFFECT_PARAMS,
     PROPENSITY_BASE,
-    PROPENSITY_PARAMS,
     CALIBRATE,
     CROSS_FIT,
     FOLDS,
@@ -77,7 +66,7 @@ const PARAMS: &[ParamSpec] = &[
 /// `dr-learner`.
 pub const DR_LEARNER: ConfigEntry<DrConfig> = ConfigEntry {
     info: EstimatorInfo {
-        name: NAME,
+        name: "dr-learner",
         aliases: &["DRL"],
         family: Family::MetaLearner,
         class: "DRLearner",
@@ -89,11 +78,8 @@ pub const DR_LEARNER: ConfigEntry<DrConfig> = ConfigEntry {
     params: PARAMS,
     preset: || DrConfig {
         base: "forest".into(),
-        base_params: String::new(),
         effect_base: None,
-        effect_params: None,
         propensity_base: None,
-        propensity_params: String::new(),
         calibrate: false,
         cross_fit: HeldOut::Oob,
         folds: 5,
@@ -101,36 +87,36 @@ pub const DR_LEARNER: ConfigEntry<DrConfig> = ConfigEntry {
         clip: 0.01,
     },
     build,
-    load,
+    load: |state, tools| load(&DrRecipe, state, tools),
 };
 
-fn build(config: DrConfig, tools: &Toolbox) -> Result<Box<dyn Estimator>> {
-    let base = (config.base.as_str(), config.base_params.as_str());
-    let effect = (config.effect_base.as_deref(), config.effect_params.as_deref());
-    let propensity = (config.propensity_base.as_deref(), config.propensity_params.as_str());
+fn build(config: DrConfig, ctx: &BuildContext<'_>) -> Result<Box<dyn Estimator>> {
+    let base = &config.base;
     Ok(Box::new(DrLearner {
-        outcome: Tool::new(NAME, base.0, base.1, tools)?,
-        effect: Tool::noisy_effect(NAME, base, effect, tools)?,
-        propensity: Tool::propensity(NAME, base, propensity, tools)?,
+        name: ctx.name,
+        outcome: BaseLearner::new(ctx, "base", base)?,
+        effect: BaseLearner::noisy_effect(ctx, base, config.effect_base.as_ref())?,
+        propensity: BaseLearner::propensity(ctx, base, config.propensity_base.as_ref())?,
         config,
     }))
 }
 
 #[derive(Debug)]
 struct DrLearner {
-    outcome: Tool,
-    effect: Tool,
-    propensity: Vec<Tool>,
+    name: &'static str,
+    outcome: BaseLearner,
+    effect: BaseLearner,
+    propensity: Vec<BaseLearner>,
     config: DrConfig,
 }
 
 impl Estimator for DrLearner {
     fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>> {
-        two_arms(design, NAME)?;
+        two_arms(design, self.name)?;
         no_empty_column(design)?;
         enough_of_each_arm(design)?;
-        let candidates = fit_for(&self.propensity, design);
-        let propensity = learners(&candidates);
+        let candidates = able_to_fit(&self.propensity, design);
+        let propensity = regressors(&candidates);
         let plan = NuisancePlan {
             outcome: self.outcome.learner.as_ref(),
             propensity: &propensity,
@@ -152,13 +138,13 @@ impl Estimator for DrLearner {
         let held_out = tau.held_out.map(|tau| around_mean(&nuisance.mean_outcome(), nuisance.e.clone(), tau));
         let mut diagnostics = self.describe(design, &nuisance.e, &inverse, &scores);
         diagnostics.note("propensity_log_loss", nuisance.e_model.log_loss);
-        let mut parts = Parts::default();
-        parts.add("mu0", &self.outcome.base, nuisance.mu0.model);
-        parts.add("mu1", &self.outcome.base, nuisance.mu1.model);
+        let mut models = BaseModels::default();
+        models.add("mu0", &self.outcome.base, nuisance.mu0.model);
+        models.add("mu1", &self.outcome.base, nuisance.mu1.model);
         let e_model = nuisance.e_model;
-        parts.add_calibrated("e", &candidates[e_model.index].base, e_model.fit.model, e_model.calibration);
-        parts.add("tau", &self.effect.base, tau.model);
-        Ok(Box::new(MetaModel { recipe: Recipe::Dr, parts, n_features: design.x().n_cols(), diagnostics, held_out }))
+        models.add_calibrated("e", &candidates[e_model.index].base, e_model.fit.model, e_model.calibration);
+        models.add("tau", &self.effect.base, tau.model);
+        Ok(Box::new(MetaModel { recipe: &DrRecipe, models, n_features: design.x().n_cols(), diagnostics, held_out }))
     }
 }
 
@@ -193,8 +179,26 @@ impl DrLearner {
     }
 }
 
-pub(super) fn effects(parts: &Parts, x: &Features) -> Result<Effects> {
-    let (e, tau) = (parts.predict("e", x)?, parts.predict("tau", x)?);
-    let m = mixed(&parts.predict("mu0", x)?, &parts.predict("mu1", x)?, &e);
-    Ok(around_mean(&m, e, tau))
+/// How the fitted models answer.
+#[derive(Debug)]
+struct DrRecipe;
+
+impl Recipe for DrRecipe {
+    fn name(&self) -> &'static str {
+        "dr"
+    }
+
+    fn models(&self) -> &'static [&'static str] {
+        &["mu0", "mu1", "e", "tau"]
+    }
+
+    fn effects(&self, models: &BaseModels, x: &Features) -> Result<Effects> {
+        let (e, tau) = (models.predict("e", x)?, models.predict("tau", x)?);
+        let m = mixed(&models.predict("mu0", x)?, &models.predict("mu1", x)?, &e);
+        Ok(around_mean(&m, e, tau))
+    }
+
+    fn effect_model(&self) -> Option<&'static str> {
+        Some("tau")
+    }
 }

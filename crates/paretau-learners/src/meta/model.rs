@@ -9,51 +9,42 @@ use serde::{Deserialize, Serialize};
 
 use crate::calibrate::Calibrator;
 
-use super::{dr_learner, r_learner, s_learner, t_learner, x_learner};
+/// How a meta-learner's fitted base models answer; each meta-learner's file has one.
+pub(super) trait Recipe: std::fmt::Debug + Send + Sync {
+    /// Its name in model files.
+    fn name(&self) -> &'static str;
 
-/// Which recipe combines the parts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Recipe {
-    S,
-    T,
-    X,
-    R,
-    Dr,
-}
+    /// Names of its base models.
+    fn models(&self) -> &'static [&'static str];
 
-impl Recipe {
-    /// Parts that a model of this recipe has.
-    fn parts(self) -> &'static [&'static str] {
-        match self {
-            Self::S => s_learner::PARTS,
-            Self::T => t_learner::PARTS,
-            Self::X => x_learner::PARTS,
-            Self::R => r_learner::PARTS,
-            Self::Dr => dr_learner::PARTS,
-        }
+    /// Effects and expected outcomes of rows.
+    fn effects(&self, models: &BaseModels, x: &Features) -> Result<Effects>;
+
+    /// The model that predicts the effect by itself, where there is one; without, effects need the outcomes' models.
+    fn effect_model(&self) -> Option<&'static str> {
+        None
     }
 }
 
 /// A fitted base model and the name of the base learner that can read it back.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct BaseModel {
     pub(super) base: String,
     pub(super) model: Box<dyn FittedRegressor>,
     /// Applied to its predictions.
     calibration: Option<Calibrator>,
 }
 
-/// The fitted parts by name.
+/// The fitted base models of a meta-learner by name.
 #[derive(Debug, Default)]
-pub(super) struct Parts(BTreeMap<&'static str, Part>);
+pub(super) struct BaseModels(BTreeMap<&'static str, BaseModel>);
 
-impl Parts {
+impl BaseModels {
     pub(super) fn add(&mut self, name: &'static str, base: &str, model: Box<dyn FittedRegressor>) {
         self.add_calibrated(name, base, model, None);
     }
 
-    /// A part whose predictions are calibrated.
+    /// A model whose predictions are calibrated.
     pub(super) fn add_calibrated(
         &mut self,
         name: &'static str,
@@ -61,10 +52,10 @@ impl Parts {
         model: Box<dyn FittedRegressor>,
         calibration: Option<Calibrator>,
     ) {
-        self.0.insert(name, Part { base: base.to_owned(), model, calibration });
+        self.0.insert(name, BaseModel { base: base.to_owned(), model, calibration });
     }
 
-    /// Predictions of one part.
+    /// Predictions of one model.
     pub(super) fn predict(&self, name: &str, x: &Features) -> Result<Vec<f64>> {
         if x.n_rows() == 0 {
             return Ok(Vec::new());
@@ -77,7 +68,7 @@ impl Parts {
                 }
                 Ok(out)
             }
-            None => Err(Error::bad_model(format!("part `{name}` is missing"))),
+            None => Err(missing(name)),
         }
     }
 }
@@ -85,8 +76,8 @@ impl Parts {
 /// A fitted meta-learner.
 #[derive(Debug)]
 pub(super) struct MetaModel {
-    pub(super) recipe: Recipe,
-    pub(super) parts: Parts,
+    pub(super) recipe: &'static dyn Recipe,
+    pub(super) models: BaseModels,
     pub(super) n_features: usize,
     pub(super) diagnostics: Diagnostics,
     pub(super) held_out: Option<Effects>,
@@ -94,7 +85,7 @@ pub(super) struct MetaModel {
 
 #[derive(Serialize, Deserialize)]
 struct Saved {
-    recipe: Recipe,
+    recipe: String,
     n_features: usize,
     diagnostics: Diagnostics,
     bases: BTreeMap<String, String>,
@@ -115,23 +106,14 @@ impl FittedModel for MetaModel {
 
     fn effects(&self, x: &Features) -> Result<Effects> {
         self.check_columns(x)?;
-        let effects = match self.recipe {
-            Recipe::S => s_learner::effects(&self.parts, x),
-            Recipe::T => t_learner::effects(&self.parts, x),
-            Recipe::X => x_learner::effects(&self.parts, x),
-            Recipe::R => r_learner::effects(&self.parts, x),
-            Recipe::Dr => dr_learner::effects(&self.parts, x),
-        }?;
+        let effects = self.recipe.effects(&self.models, x)?;
         if effects.is_finite() { Ok(effects) } else { Err(not_finite()) }
     }
 
-    /// R- and DR-learner have a model of the effect itself, the others need their models of the outcome.
     fn contrast(&self, x: &Features) -> Result<Contrast> {
-        if !matches!(self.recipe, Recipe::R | Recipe::Dr) {
-            return self.effects(x).map(Contrast::from);
-        }
+        let Some(direct) = self.recipe.effect_model() else { return self.effects(x).map(Contrast::from) };
         self.check_columns(x)?;
-        let found = Contrast { tau: self.parts.predict("tau", x)?, se: None };
+        let found = Contrast { tau: self.models.predict(direct, x)?, se: None };
         if found.is_finite() { Ok(found) } else { Err(not_finite()) }
     }
 
@@ -140,17 +122,17 @@ impl FittedModel for MetaModel {
     }
 
     fn state(&self) -> Result<State> {
-        let bases = self.parts.0.iter().map(|(name, part)| ((*name).to_owned(), part.base.clone())).collect();
-        let length = |part: &Part| part.calibration.as_ref().map(Calibrator::len);
-        let knots = self.parts.0.iter().filter_map(|(name, part)| Some(((*name).to_owned(), length(part)?))).collect();
+        let bases = self.models.0.iter().map(|(name, part)| ((*name).to_owned(), part.base.clone())).collect();
+        let length = |part: &BaseModel| part.calibration.as_ref().map(Calibrator::len);
+        let knots = self.models.0.iter().filter_map(|(name, part)| Some(((*name).to_owned(), length(part)?))).collect();
         let mut state = State::new(&Saved {
-            recipe: self.recipe,
+            recipe: self.recipe.name().to_owned(),
             n_features: self.n_features,
             diagnostics: self.diagnostics.clone(),
             bases,
             knots,
         })?;
-        for (name, part) in &self.parts.0 {
+        for (name, part) in &self.models.0 {
             if let Some(map) = &part.calibration {
                 map.put(&mut state, &calibration_of(name));
             }
@@ -168,24 +150,31 @@ fn not_finite() -> Error {
     Error::Numeric { what: "predicting effects", message: "a base learner gave a number that is not finite".into() }
 }
 
-/// A meta-learner from its state.
-pub(super) fn load(state: &State, tools: &Toolbox) -> Result<Box<dyn FittedModel>> {
+/// A meta-learner of that recipe from its state.
+pub(super) fn load(recipe: &'static dyn Recipe, state: &State, tools: &Toolbox) -> Result<Box<dyn FittedModel>> {
     let saved: Saved = state.parse()?;
-    let mut parts = Parts::default();
-    for &name in saved.recipe.parts() {
-        let base = saved.bases.get(name).ok_or_else(|| Error::bad_model(format!("part `{name}` is missing")))?;
+    if saved.recipe != recipe.name() {
+        return Err(Error::bad_model(format!("its recipe is `{}`, not `{}`", saved.recipe, recipe.name())));
+    }
+    let mut models = BaseModels::default();
+    for &name in recipe.models() {
+        let base = saved.bases.get(name).ok_or_else(|| missing(name))?;
         let model = tools.base(base)?.load(&state.nested(name)?)?;
         let knots = saved.knots.get(name).copied();
         let calibration = knots.map(|n| Calibrator::get(state, &calibration_of(name), n)).transpose()?;
-        parts.add_calibrated(name, base, model, calibration);
+        models.add_calibrated(name, base, model, calibration);
     }
     Ok(Box::new(MetaModel {
-        recipe: saved.recipe,
-        parts,
+        recipe,
+        models,
         n_features: saved.n_features,
         diagnostics: saved.diagnostics,
         held_out: None,
     }))
+}
+
+fn missing(model: &str) -> Error {
+    Error::bad_model(format!("base model `{model}` is missing"))
 }
 
 /// Both expected outcomes around the mean outcome `m` that differ by `tau`: `m - e tau` and `m + (1 - e) tau`.

@@ -4,22 +4,21 @@
 //! `Σ w ((y - m) - (t - e) tau(x))²`, that is, a regression of `(y - m)/(t - e)` with weights `w (t - e)²`.
 
 use paretau_core::{
-    Abilities, ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family, Features, FitContext,
-    FittedModel, ParamKind, ParamSpec, Result, Target, Toolbox,
+    Abilities, BaseSpec, BuildContext, ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family,
+    Features, FitContext, FittedModel, ParamKind, ParamSpec, Result, Target,
 };
 use serde::{Deserialize, Serialize};
 
-use super::model::{MetaModel, Parts, Recipe, around_mean, load};
+use super::base_learner::{BaseLearner, able_to_fit, regressors};
+use super::model::{BaseModels, MetaModel, Recipe, around_mean, load};
 use super::setup::{
-    BASE, BASE_PARAMS, CALIBRATE, CROSS_FIT, EFFECT_BASE, EFFECT_PARAMS, FOLDS, HANDLES, PROPENSITY_BASE,
-    PROPENSITY_PARAMS, Tool, enough_of_each_arm, fit_for, learners, no_empty_column, outcome_target, stage, treatment,
+    BASE, CALIBRATE, CROSS_FIT, EFFECT_BASE, FOLDS, HANDLES, PROPENSITY_BASE, enough_of_each_arm, no_empty_column,
+    outcome_target, stage, treatment,
 };
 use crate::crossfit::{CrossTask, HeldOut, cross_fit, design_folds, fit_all};
 use crate::linear::two_arms;
 use crate::nuisance::PropensityChoice;
 
-pub(super) const PARTS: &[&str] = &["m", "e", "tau"];
-const NAME: &str = "r-learner";
 /// Propensities are held this far from 0 and 1, so that no residual treatment is 0.
 const LEAST_PROPENSITY: f64 = 1e-3;
 /// Rows of each arm that trimming must leave.
@@ -30,17 +29,11 @@ const LEAST_ROWS: usize = 10;
 #[serde(deny_unknown_fields)]
 pub struct RConfig {
     /// Base learner of the mean outcome.
-    pub base: String,
-    /// Its parameters.
-    pub base_params: String,
+    pub base: BaseSpec,
     /// Base learner of the effect; `None` is `base`.
-    pub effect_base: Option<String>,
-    /// Its parameters.
-    pub effect_params: Option<String>,
+    pub effect_base: Option<BaseSpec>,
     /// Base learner of the propensity; `None` takes the better of logistic regression and `base`.
-    pub propensity_base: Option<String>,
-    /// Its parameters.
-    pub propensity_params: String,
+    pub propensity_base: Option<BaseSpec>,
     /// Whether the propensity is calibrated.
     pub calibrate: bool,
     /// Where held-out nuisances come from.
@@ -53,11 +46,8 @@ pub struct RConfig {
 
 const PARAMS: &[ParamSpec] = &[
     BASE,
-    BASE_PARAMS,
     EFFECT_BASE,
-    EFFECT_PARAMS,
     PROPENSITY_BASE,
-    PROPENSITY_PARAMS,
     CALIBRATE,
     CROSS_FIT,
     FOLDS,
@@ -72,7 +62,7 @@ const PARAMS: &[ParamSpec] = &[
 /// `r-learner`.
 pub const R_LEARNER: ConfigEntry<RConfig> = ConfigEntry {
     info: EstimatorInfo {
-        name: NAME,
+        name: "r-learner",
         aliases: &["RL"],
         family: Family::MetaLearner,
         class: "RLearner",
@@ -84,28 +74,24 @@ pub const R_LEARNER: ConfigEntry<RConfig> = ConfigEntry {
     params: PARAMS,
     preset: || RConfig {
         base: "forest".into(),
-        base_params: String::new(),
         effect_base: None,
-        effect_params: None,
         propensity_base: None,
-        propensity_params: String::new(),
         calibrate: false,
         cross_fit: HeldOut::Oob,
         folds: 5,
         trim: 0.1,
     },
-    build: |config, tools| build(&config, tools),
-    load,
+    build: |config, ctx| build(&config, ctx),
+    load: |state, tools| load(&RRecipe, state, tools),
 };
 
-fn build(config: &RConfig, tools: &Toolbox) -> Result<Box<dyn Estimator>> {
-    let base = (config.base.as_str(), config.base_params.as_str());
-    let effect = (config.effect_base.as_deref(), config.effect_params.as_deref());
-    let propensity = (config.propensity_base.as_deref(), config.propensity_params.as_str());
+fn build(config: &RConfig, ctx: &BuildContext<'_>) -> Result<Box<dyn Estimator>> {
+    let base = &config.base;
     Ok(Box::new(RLearner {
-        outcome: Tool::new(NAME, base.0, base.1, tools)?,
-        effect: Tool::noisy_effect(NAME, base, effect, tools)?,
-        propensity: Tool::propensity(NAME, base, propensity, tools)?,
+        name: ctx.name,
+        outcome: BaseLearner::new(ctx, "base", base)?,
+        effect: BaseLearner::noisy_effect(ctx, base, config.effect_base.as_ref())?,
+        propensity: BaseLearner::propensity(ctx, base, config.propensity_base.as_ref())?,
         calibrate: config.calibrate,
         cross_fit: config.cross_fit,
         folds: config.folds,
@@ -115,9 +101,10 @@ fn build(config: &RConfig, tools: &Toolbox) -> Result<Box<dyn Estimator>> {
 
 #[derive(Debug)]
 struct RLearner {
-    outcome: Tool,
-    effect: Tool,
-    propensity: Vec<Tool>,
+    name: &'static str,
+    outcome: BaseLearner,
+    effect: BaseLearner,
+    propensity: Vec<BaseLearner>,
     calibrate: bool,
     cross_fit: HeldOut,
     folds: usize,
@@ -126,15 +113,15 @@ struct RLearner {
 
 impl Estimator for RLearner {
     fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>> {
-        two_arms(design, NAME)?;
+        two_arms(design, self.name)?;
         no_empty_column(design)?;
         enough_of_each_arm(design)?;
-        let candidates = fit_for(&self.propensity, design);
+        let candidates = able_to_fit(&self.propensity, design);
         let folds = design_folds(design, self.folds, ctx.seed)?;
         let (n, t) = (design.n_rows(), treatment(design));
         let task = CrossTask::of(design, design.y(), outcome_target(design));
         let m = cross_fit(&task, self.outcome.learner.as_ref(), &folds, self.cross_fit, &stage(ctx, "mean outcomes")?)?;
-        let mut e = PropensityChoice::fit(design, &learners(&candidates), &folds, self.cross_fit, ctx)?;
+        let mut e = PropensityChoice::fit(design, &regressors(&candidates), &folds, self.cross_fit, ctx)?;
         if self.calibrate {
             e.calibrate(design)?;
         }
@@ -158,11 +145,11 @@ impl Estimator for RLearner {
         diagnostics.note("outcome_residual_variance", loss(&squares(design.y(), &m.held_out)));
         diagnostics.note("propensity_log_loss", e.log_loss);
         diagnostics.note("treatment_residual_variance", loss(&squares(&t, e_hat)));
-        let mut parts = Parts::default();
-        parts.add("m", &self.outcome.base, m.model);
-        parts.add_calibrated("e", &candidates[e.index].base, e.fit.model, e.calibration);
-        parts.add("tau", &self.effect.base, tau.model);
-        Ok(Box::new(MetaModel { recipe: Recipe::R, parts, n_features: design.x().n_cols(), diagnostics, held_out }))
+        let mut models = BaseModels::default();
+        models.add("m", &self.outcome.base, m.model);
+        models.add_calibrated("e", &candidates[e.index].base, e.fit.model, e.calibration);
+        models.add("tau", &self.effect.base, tau.model);
+        Ok(Box::new(MetaModel { recipe: &RRecipe, models, n_features: design.x().n_cols(), diagnostics, held_out }))
     }
 }
 
@@ -211,7 +198,25 @@ fn squares(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).collect()
 }
 
-pub(super) fn effects(parts: &Parts, x: &Features) -> Result<Effects> {
-    let (m, e, tau) = (parts.predict("m", x)?, parts.predict("e", x)?, parts.predict("tau", x)?);
-    Ok(around_mean(&m, e, tau))
+/// How the fitted models answer.
+#[derive(Debug)]
+struct RRecipe;
+
+impl Recipe for RRecipe {
+    fn name(&self) -> &'static str {
+        "r"
+    }
+
+    fn models(&self) -> &'static [&'static str] {
+        &["m", "e", "tau"]
+    }
+
+    fn effects(&self, models: &BaseModels, x: &Features) -> Result<Effects> {
+        let (m, e, tau) = (models.predict("m", x)?, models.predict("e", x)?, models.predict("tau", x)?);
+        Ok(around_mean(&m, e, tau))
+    }
+
+    fn effect_model(&self) -> Option<&'static str> {
+        Some("tau")
+    }
 }

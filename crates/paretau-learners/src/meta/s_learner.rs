@@ -1,35 +1,31 @@
 //! S-learner: a single outcome model that reads the treatment as one more column.
 
 use paretau_core::{
-    Abilities, Column, ColumnKind, ConfigEntry, Csr, Dense, Design, Diagnostics, Effects, Estimator, EstimatorInfo,
-    Family, Features, FitContext, FittedModel, ParamSpec, Result,
+    Abilities, BaseSpec, Column, ColumnKind, ConfigEntry, Csr, Dense, Design, Diagnostics, Effects, Estimator,
+    EstimatorInfo, Family, Features, FitContext, FittedModel, ParamSpec, Result,
 };
 use serde::{Deserialize, Serialize};
 
-use super::model::{MetaModel, Parts, Recipe, load};
-use super::setup::{BASE, BASE_PARAMS, HANDLES, Tool, no_empty_column, outcome_target, stage, treatment};
+use super::base_learner::BaseLearner;
+use super::model::{BaseModels, MetaModel, Recipe, load};
+use super::setup::{BASE, HANDLES, no_empty_column, outcome_target, stage, treatment};
 use crate::crossfit::{CrossTask, fit_all};
 use crate::linear::two_arms;
-
-pub(super) const PARTS: &[&str] = &["mu"];
-const NAME: &str = "s-learner";
 
 /// Parameters of the S-learner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SConfig {
     /// Base learner.
-    pub base: String,
-    /// Its parameters.
-    pub base_params: String,
+    pub base: BaseSpec,
 }
 
-const PARAMS: &[ParamSpec] = &[BASE, BASE_PARAMS];
+const PARAMS: &[ParamSpec] = &[BASE];
 
 /// `s-learner`.
 pub const S_LEARNER: ConfigEntry<SConfig> = ConfigEntry {
     info: EstimatorInfo {
-        name: NAME,
+        name: "s-learner",
         aliases: &["SL"],
         family: Family::MetaLearner,
         class: "SLearner",
@@ -39,19 +35,22 @@ pub const S_LEARNER: ConfigEntry<SConfig> = ConfigEntry {
         abilities: Abilities::NONE,
     },
     params: PARAMS,
-    preset: || SConfig { base: "forest".into(), base_params: String::new() },
-    build: |config, tools| Ok(Box::new(SLearner { tool: Tool::new(NAME, &config.base, &config.base_params, tools)? })),
-    load,
+    preset: || SConfig { base: "forest".into() },
+    build: |config, ctx| {
+        Ok(Box::new(SLearner { name: ctx.name, outcome: BaseLearner::new(ctx, "base", &config.base)? }))
+    },
+    load: |state, tools| load(&SRecipe, state, tools),
 };
 
 #[derive(Debug)]
 struct SLearner {
-    tool: Tool,
+    name: &'static str,
+    outcome: BaseLearner,
 }
 
 impl Estimator for SLearner {
     fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>> {
-        two_arms(design, NAME)?;
+        two_arms(design, self.name)?;
         no_empty_column(design)?;
         let x = with_column(design.x(), &treatment(design))?;
         let mut columns = design.columns().to_vec();
@@ -69,12 +68,12 @@ impl Estimator for SLearner {
             target: outcome_target(design),
             learn_from: None,
         };
-        let fitted = fit_all(&task, self.tool.learner.as_ref(), &stage(ctx, "outcomes")?)?;
-        let mut parts = Parts::default();
-        parts.add("mu", &self.tool.base, fitted.model);
+        let fitted = fit_all(&task, self.outcome.learner.as_ref(), &stage(ctx, "outcomes")?)?;
+        let mut models = BaseModels::default();
+        models.add("mu", &self.outcome.base, fitted.model);
         Ok(Box::new(MetaModel {
-            recipe: Recipe::S,
-            parts,
+            recipe: &SRecipe,
+            models,
             n_features: design.x().n_cols(),
             diagnostics: Diagnostics::default(),
             held_out: None,
@@ -82,9 +81,23 @@ impl Estimator for SLearner {
     }
 }
 
-pub(super) fn effects(parts: &Parts, x: &Features) -> Result<Effects> {
-    let at = |arm: f64| parts.predict("mu", &with_column(x, &vec![arm; x.n_rows()])?);
-    Ok(Effects::from_outcomes(at(0.0)?, at(1.0)?))
+/// How the fitted models answer.
+#[derive(Debug)]
+struct SRecipe;
+
+impl Recipe for SRecipe {
+    fn name(&self) -> &'static str {
+        "s"
+    }
+
+    fn models(&self) -> &'static [&'static str] {
+        &["mu"]
+    }
+
+    fn effects(&self, models: &BaseModels, x: &Features) -> Result<Effects> {
+        let at = |arm: f64| models.predict("mu", &with_column(x, &vec![arm; x.n_rows()])?);
+        Ok(Effects::from_outcomes(at(0.0)?, at(1.0)?))
+    }
 }
 
 /// The features with one more column at the end.

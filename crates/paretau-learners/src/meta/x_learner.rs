@@ -5,52 +5,44 @@
 //! imputed with the well-learned control outcomes.
 
 use paretau_core::{
-    Abilities, ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family, Features, FitContext,
-    FittedModel, ParamSpec, Result, Target, Toolbox,
+    Abilities, BaseSpec, BuildContext, ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family,
+    Features, FitContext, FittedModel, ParamSpec, Result, Target,
 };
 use serde::{Deserialize, Serialize};
 
-use super::model::{MetaModel, Parts, Recipe, around_mean, load, mixed};
+use super::base_learner::{BaseLearner, able_to_fit, regressors};
+use super::model::{BaseModels, MetaModel, Recipe, around_mean, load, mixed};
 use super::setup::{
-    BASE, BASE_PARAMS, CALIBRATE, EFFECT_BASE, EFFECT_PARAMS, HANDLES, PROPENSITY_BASE, PROPENSITY_PARAMS, Tool,
-    arm_mask, enough_of_each_arm, fit_for, learners, no_empty_column, outcome_target, stage,
+    BASE, CALIBRATE, EFFECT_BASE, HANDLES, PROPENSITY_BASE, arm_mask, enough_of_each_arm, no_empty_column,
+    outcome_target, stage,
 };
 use crate::crossfit::{CrossTask, HeldOut, design_folds, fit_all};
 use crate::linear::two_arms;
 use crate::nuisance::PropensityChoice;
 
-pub(super) const PARTS: &[&str] = &["mu0", "mu1", "tau0", "tau1", "e"];
 /// Folds behind the choice of a propensity model.
 const PROPENSITY_FOLDS: usize = 5;
-const NAME: &str = "x-learner";
 
 /// Parameters of the X-learner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct XConfig {
     /// Base learner of the outcomes.
-    pub base: String,
-    /// Its parameters.
-    pub base_params: String,
+    pub base: BaseSpec,
     /// Base learner of the imputed effects; `None` is `base`.
-    pub effect_base: Option<String>,
-    /// Its parameters.
-    pub effect_params: Option<String>,
+    pub effect_base: Option<BaseSpec>,
     /// Base learner of the propensity; `None` takes the better of logistic regression and `base`.
-    pub propensity_base: Option<String>,
-    /// Its parameters.
-    pub propensity_params: String,
+    pub propensity_base: Option<BaseSpec>,
     /// Whether the propensity is calibrated.
     pub calibrate: bool,
 }
 
-const PARAMS: &[ParamSpec] =
-    &[BASE, BASE_PARAMS, EFFECT_BASE, EFFECT_PARAMS, PROPENSITY_BASE, PROPENSITY_PARAMS, CALIBRATE];
+const PARAMS: &[ParamSpec] = &[BASE, EFFECT_BASE, PROPENSITY_BASE, CALIBRATE];
 
 /// `x-learner`.
 pub const X_LEARNER: ConfigEntry<XConfig> = ConfigEntry {
     info: EstimatorInfo {
-        name: NAME,
+        name: "x-learner",
         aliases: &["XL"],
         family: Family::MetaLearner,
         class: "XLearner",
@@ -60,47 +52,39 @@ pub const X_LEARNER: ConfigEntry<XConfig> = ConfigEntry {
         abilities: Abilities::NONE,
     },
     params: PARAMS,
-    preset: || XConfig {
-        base: "forest".into(),
-        base_params: String::new(),
-        effect_base: None,
-        effect_params: None,
-        propensity_base: None,
-        propensity_params: String::new(),
-        calibrate: false,
-    },
-    build: |config, tools| build(&config, tools),
-    load,
+    preset: || XConfig { base: "forest".into(), effect_base: None, propensity_base: None, calibrate: false },
+    build: |config, ctx| build(&config, ctx),
+    load: |state, tools| load(&XRecipe, state, tools),
 };
 
-fn build(config: &XConfig, tools: &Toolbox) -> Result<Box<dyn Estimator>> {
-    let base = (config.base.as_str(), config.base_params.as_str());
-    let effect = (config.effect_base.as_deref(), config.effect_params.as_deref());
-    let propensity = (config.propensity_base.as_deref(), config.propensity_params.as_str());
+fn build(config: &XConfig, ctx: &BuildContext<'_>) -> Result<Box<dyn Estimator>> {
+    let base = &config.base;
     Ok(Box::new(XLearner {
-        outcome: Tool::new(NAME, base.0, base.1, tools)?,
-        effect: Tool::effect(NAME, base, effect, tools)?,
-        propensity: Tool::propensity(NAME, base, propensity, tools)?,
+        name: ctx.name,
+        outcome: BaseLearner::new(ctx, "base", base)?,
+        effect: BaseLearner::effect(ctx, base, config.effect_base.as_ref())?,
+        propensity: BaseLearner::propensity(ctx, base, config.propensity_base.as_ref())?,
         calibrate: config.calibrate,
     }))
 }
 
 #[derive(Debug)]
 struct XLearner {
-    outcome: Tool,
-    effect: Tool,
-    propensity: Vec<Tool>,
+    name: &'static str,
+    outcome: BaseLearner,
+    effect: BaseLearner,
+    propensity: Vec<BaseLearner>,
     calibrate: bool,
 }
 
 impl Estimator for XLearner {
     fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>> {
-        two_arms(design, NAME)?;
+        two_arms(design, self.name)?;
         no_empty_column(design)?;
         enough_of_each_arm(design)?;
-        let candidates = fit_for(&self.propensity, design);
+        let candidates = able_to_fit(&self.propensity, design);
         let masks = [arm_mask(design, 0), arm_mask(design, 1)];
-        let mut parts = Parts::default();
+        let mut models = BaseModels::default();
         let mut outcomes = Vec::new();
         for (arm, name, label) in [(0, "mu0", "control outcomes"), (1, "mu1", "treated outcomes")] {
             let task = CrossTask::of(design, design.y(), outcome_target(design)).from_rows(&masks[arm]);
@@ -110,7 +94,7 @@ impl Estimator for XLearner {
                 Some(own) => own,
                 None => fitted.model.predict(design.x())?,
             };
-            parts.add(name, &self.outcome.base, fitted.model);
+            models.add(name, &self.outcome.base, fitted.model);
             outcomes.push(predicted);
         }
         let imputed: Vec<f64> = (0..design.n_rows())
@@ -120,23 +104,23 @@ impl Estimator for XLearner {
         for (arm, name, label) in [(0, "tau0", "effects of controls"), (1, "tau1", "effects of the treated")] {
             let task = CrossTask::of(design, &imputed, Target::Mean).from_rows(&masks[arm]);
             let fitted = fit_all(&task, self.effect.learner.as_ref(), &stage(ctx, label)?)?;
-            parts.add(name, &self.effect.base, fitted.model);
+            models.add(name, &self.effect.base, fitted.model);
             effects.extend(fitted.held_out);
         }
         let folds = design_folds(design, PROPENSITY_FOLDS, ctx.seed)?;
-        let mut chosen = PropensityChoice::fit(design, &learners(&candidates), &folds, HeldOut::Oob, ctx)?;
+        let mut chosen = PropensityChoice::fit(design, &regressors(&candidates), &folds, HeldOut::Oob, ctx)?;
         if self.calibrate {
             chosen.calibrate(design)?;
         }
         let e = design.propensity().unwrap_or(&chosen.fit.held_out).to_vec();
-        parts.add_calibrated("e", &candidates[chosen.index].base, chosen.fit.model, chosen.calibration);
+        models.add_calibrated("e", &candidates[chosen.index].base, chosen.fit.model, chosen.calibration);
         let held_out = <[Vec<f64>; 2]>::try_from(effects).ok().map(|[tau0, tau1]| {
             let tau = mix(&tau0, &tau1, &e);
             around_mean(&mixed(&outcomes[0], &outcomes[1], &e), e, tau)
         });
         Ok(Box::new(MetaModel {
-            recipe: Recipe::X,
-            parts,
+            recipe: &XRecipe,
+            models,
             n_features: design.x().n_cols(),
             diagnostics: Diagnostics::default(),
             held_out,
@@ -148,9 +132,23 @@ fn mix(tau0: &[f64], tau1: &[f64], e: &[f64]) -> Vec<f64> {
     tau0.iter().zip(tau1).zip(e).map(|((a, b), e)| e * a + (1.0 - e) * b).collect()
 }
 
-pub(super) fn effects(parts: &Parts, x: &Features) -> Result<Effects> {
-    let e = parts.predict("e", x)?;
-    let tau = mix(&parts.predict("tau0", x)?, &parts.predict("tau1", x)?, &e);
-    let m = mixed(&parts.predict("mu0", x)?, &parts.predict("mu1", x)?, &e);
-    Ok(around_mean(&m, e, tau))
+/// How the fitted models answer.
+#[derive(Debug)]
+struct XRecipe;
+
+impl Recipe for XRecipe {
+    fn name(&self) -> &'static str {
+        "x"
+    }
+
+    fn models(&self) -> &'static [&'static str] {
+        &["mu0", "mu1", "tau0", "tau1", "e"]
+    }
+
+    fn effects(&self, models: &BaseModels, x: &Features) -> Result<Effects> {
+        let e = models.predict("e", x)?;
+        let tau = mix(&models.predict("tau0", x)?, &models.predict("tau1", x)?, &e);
+        let m = mixed(&models.predict("mu0", x)?, &models.predict("mu1", x)?, &e);
+        Ok(around_mean(&m, e, tau))
+    }
 }

@@ -280,7 +280,7 @@ pub static DRCFR: ConfigEntry<DrcfrConfig> = ConfigEntry {
     ),
     params: DRCFR_SPECS,
     preset: || DisentangledConfig::new(WeightingName::Ipw, Some(1.0)),
-    build: |config, tools| build("drcfr", config, tools),
+    build,
     load,
 };
 
@@ -289,7 +289,7 @@ pub static DRCFR_NORM: ConfigEntry<DrcfrConfig> = ConfigEntry {
     info: info("drcfr-norm", (&["DRCFR Norm."], "DRCFR"), ("drcfr with weights divided by their arm's mean", PAPER)),
     params: DRCFR_SPECS,
     preset: || DisentangledConfig::new(WeightingName::Norm, Some(1.0)),
-    build: |config, tools| build("drcfr-norm", config, tools),
+    build,
     load,
 };
 
@@ -298,7 +298,7 @@ pub static DRCFR_TRUNC: ConfigEntry<DrcfrConfig> = ConfigEntry {
     info: info("drcfr-trunc", (&["DRCFR Trunc."], "DRCFR"), ("drcfr with propensities clamped to [0.1, 0.9]", PAPER)),
     params: DRCFR_SPECS,
     preset: || DisentangledConfig::new(WeightingName::Trunc, Some(1.0)),
-    build: |config, tools| build("drcfr-trunc", config, tools),
+    build,
     load,
 };
 
@@ -311,7 +311,7 @@ pub static DRCFR_IGNORE: ConfigEntry<DrcfrConfig> = ConfigEntry {
     ),
     params: DRCFR_SPECS,
     preset: || DisentangledConfig::new(WeightingName::Ignore, Some(1.0)),
-    build: |config, tools| build("drcfr-ignore", config, tools),
+    build,
     load,
 };
 
@@ -328,7 +328,7 @@ pub static DPSW_NORM: ConfigEntry<DpswConfig> = ConfigEntry {
     ),
     params: DPSW_SPECS,
     preset: dpsw_norm,
-    build: |config, tools| build("dpsw-norm", config, tools),
+    build,
     load,
 };
 
@@ -337,7 +337,7 @@ pub static DPSW: ConfigEntry<DpswConfig> = ConfigEntry {
     info: info("dpsw", (&["DPSW"], "DPSW"), ("Three representations, differentiable Pareto-smoothed weights", PAPER)),
     params: DPSW_SPECS,
     preset: || DisentangledConfig::new(WeightingName::Pareto, Some(1.0)),
-    build: |config, tools| build("dpsw", config, tools),
+    build,
     load,
 };
 
@@ -353,6 +353,6 @@ pub static DPSW_DR: ConfigEntry<DpswConfig> = ConfigEntry {
         let training = TrainingConfig { second_stage: "auto".to_owned(), ..TrainingConfig::default() };
         DpswConfig { training, ..dpsw_norm() }
     },
-    build: |config, tools| build("dpsw-dr", config, tools),
+    build,
     load,
 };

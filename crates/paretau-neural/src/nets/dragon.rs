@@ -89,6 +89,6 @@ pub static DRAGONNET: ConfigEntry<DragonnetConfig> = ConfigEntry {
     ),
     params: &joined::<{ total(LISTS) }>(LISTS),
     preset: DragonnetConfig::default,
-    build: |config, tools| build("dragonnet", config, tools),
+    build,
     load,
 };

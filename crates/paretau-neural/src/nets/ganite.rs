@@ -107,6 +107,6 @@ pub static GANITE: ConfigEntry<GaniteConfig> = ConfigEntry {
     ),
     params: &joined::<{ total(LISTS) }>(LISTS),
     preset: GaniteConfig::default,
-    build: |config, tools| build("ganite", config, tools),
+    build,
     load,
 };

@@ -11,8 +11,8 @@ use std::fmt::Debug;
 use std::ops::Range;
 
 use paretau_core::{
-    Abilities, Estimator, EstimatorEntry, EstimatorInfo, Family, FitContext, FittedModel, Handles, Result, Seed, State,
-    Toolbox,
+    Abilities, BuildContext, Estimator, EstimatorEntry, EstimatorInfo, Family, FitContext, FittedModel, Handles,
+    Result, Seed, State, Toolbox,
 };
 use serde::Serialize;
 
@@ -184,22 +184,18 @@ const fn info(
     (summary, reference): (&'static str, &'static str),
 ) -> EstimatorInfo {
     let handles = Handles { missing: false, sparse: true, categories: false, many_arms: false };
-    let abilities = Abilities { early_stopping: true, checkpoints: true };
+    let abilities = Abilities { early_stopping: true, checkpoints: true, intervals: false };
     EstimatorInfo { name, aliases, family: Family::Neural, class, summary, reference, handles, abilities }
 }
 
-/// The estimator `name` with these parameters.
-fn build<K: NetKind + Serialize + 'static>(
-    name: &'static str,
-    config: K,
-    tools: &Toolbox,
-) -> Result<Box<dyn Estimator>> {
+/// The entry's estimator with these parameters.
+fn build<K: NetKind + Serialize + 'static>(config: K, entry: &BuildContext<'_>) -> Result<Box<dyn Estimator>> {
     let second = config.training().second_stage.clone();
-    let nets = NetEstimator::new(name, config)?;
+    let nets = NetEstimator::new(entry.name, config)?;
     if second == "none" {
         return Ok(Box::new(nets));
     }
-    Ok(Box::new(SecondStage::new(nets, &second, tools)?))
+    Ok(Box::new(SecondStage::new(nets, &second, entry.tools)?))
 }
 
 fn load(state: &State, tools: &Toolbox) -> Result<Box<dyn FittedModel>> {

@@ -136,7 +136,7 @@ pub static TARNET: ConfigEntry<TarnetConfig> = ConfigEntry {
     info: info("tarnet", (&["TARNet"], "TARNet"), ("One shared representation, one outcome head per arm", PAPER)),
     params: &joined::<{ total(TARNET_LISTS) }>(TARNET_LISTS),
     preset: TarnetConfig::default,
-    build: |config, tools| build("tarnet", config, tools),
+    build,
     load,
 };
 
@@ -149,7 +149,7 @@ pub static CFR_MMD: ConfigEntry<CfrConfig> = ConfigEntry {
     ),
     params: CFR_SPECS,
     preset: || cfr(Balance::Rbf, 1.0),
-    build: |config, tools| build("cfr-mmd", config, tools),
+    build,
     load,
 };
 
@@ -162,6 +162,6 @@ pub static CFR_WASS: ConfigEntry<CfrConfig> = ConfigEntry {
     ),
     params: CFR_SPECS,
     preset: || cfr(Balance::Wasserstein, 0.1),
-    build: |config, tools| build("cfr-wass", config, tools),
+    build,
     load,
 };

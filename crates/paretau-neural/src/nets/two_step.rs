@@ -192,6 +192,6 @@ pub static PSW: ConfigEntry<TwoStepConfig> = ConfigEntry {
     ),
     params: &joined::<{ total(LISTS) }>(LISTS),
     preset: TwoStepConfig::default,
-    build: |config, tools| build("psw", config, tools),
+    build,
     load,
 };

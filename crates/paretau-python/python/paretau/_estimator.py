@@ -256,7 +256,7 @@ class Estimator(BaseEstimator):
         try:
             text = json.dumps(params, allow_nan=False)
         except (TypeError, ValueError) as error:
-            raise UsageError(f"parameters must be finite numbers, text, lists of numbers or None: {error}") from error
+            raise UsageError(f"parameters must be finite numbers, text, lists of numbers, dicts (of base learners) or None: {error}") from error
         self.model_ = fit(
             table,
             roles=json.dumps(roles),
@@ -378,6 +378,8 @@ def plain(value: Any) -> Any:
         return value.item()
     if isinstance(value, (tuple, list, np.ndarray)):
         return [plain(v) for v in value]
+    if isinstance(value, dict):
+        return {k: plain(v) for k, v in value.items()}
     return value
 
 

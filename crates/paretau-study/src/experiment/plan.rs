@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use paretau_core::{DEFAULT_VALID_SHARE, Error, Params, Result};
+use paretau_core::{DEFAULT_VALID_SHARE, Error, Params, Result, parameter_of};
 use paretau_data::{Dataset, RoleSpec};
 use paretau_eval::{Better, METRICS, Metric};
 use serde::{Deserialize, Serialize};
@@ -318,13 +318,13 @@ impl Plan {
         for method in &mut self.methods {
             let entry = registry::find(&method.estimator)?;
             let names = entry.params().iter().map(|spec| spec.name).collect::<Vec<_>>();
-            for (name, value) in params.0.iter().filter(|(name, _)| names.contains(&name.as_str())) {
+            for (name, value) in params.0.iter().filter(|(name, _)| names.contains(&parameter_of(name))) {
                 method.params = method.params.clone().with(name, value.clone());
             }
-            entry.resolved(&method.params)?;
+            registry::check(entry, &method.params)?;
             known.extend(names);
         }
-        match params.0.keys().find(|name| !known.contains(&name.as_str())) {
+        match params.0.keys().find(|name| !known.contains(&parameter_of(name))) {
             Some(stranger) if !self.methods.is_empty() => Err(Error::unknown_name("parameter", stranger, known)),
             _ => Ok(self),
         }
@@ -347,7 +347,7 @@ impl Plan {
             spec.space_for(entry, &method.params).check(entry)?;
             known.extend(entry.params().iter().map(|spec| spec.name));
         }
-        if let Some(stranger) = spec.space.0.keys().find(|name| !known.contains(&name.as_str())) {
+        if let Some(stranger) = spec.space.0.keys().find(|name| !known.contains(&parameter_of(name))) {
             return Err(Error::unknown_name("parameter", stranger, known));
         }
         if self.methods.iter().all(|method| self.search_of(method).is_none()) {
@@ -442,7 +442,7 @@ impl Plan {
             }
         }
         for method in &self.methods {
-            registry::find(&method.estimator)?.resolved(&method.params)?;
+            registry::check(registry::find(&method.estimator)?, &method.params)?;
         }
         self.check_search()?;
         for metric in &self.metrics {

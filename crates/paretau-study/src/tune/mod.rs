@@ -120,7 +120,7 @@ pub fn tune(table: &Table, roles: &RoleSpec, options: &TuneOptions<'_>) -> Resul
     let spec = options.spec;
     spec.check()?;
     let entry = paretau::registry::find(options.estimator)?;
-    entry.resolved(&spec.fixed)?;
+    paretau::registry::check(entry, &spec.fixed)?;
     let space = if spec.space.is_empty() { Space::of(entry) } else { spec.space.clone() }.without(&spec.fixed);
     space.check(entry)?;
     // Truth columns are not among what `assign` gives away as features, and the loss never asks for the oracle.

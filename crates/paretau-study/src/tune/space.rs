@@ -1,8 +1,8 @@
-//! What may be searched: a documented space for every family, or one of the user's own.
+//! What may be searched: the ranges that an estimator's parameters are specified with, or a space of the user's own.
 
 use std::collections::BTreeMap;
 
-use paretau_core::{EstimatorEntry, Family, Params, Result};
+use paretau_core::{EstimatorEntry, ParamSpec, Params, Result, SearchRange, parameter_of};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -32,22 +32,6 @@ pub enum Dimension {
 impl Dimension {
     /// Values that a grid takes from a range.
     const GRID: usize = 4;
-
-    fn between(low: f64, high: f64) -> Self {
-        Self::Between { low, high, log: false, whole: false }
-    }
-
-    fn ratio(low: f64, high: f64) -> Self {
-        Self::Between { low, high, log: true, whole: false }
-    }
-
-    fn whole_ratio(low: f64, high: f64) -> Self {
-        Self::Between { low, high, log: true, whole: true }
-    }
-
-    fn one_of<const N: usize>(values: [Value; N]) -> Self {
-        Self::OneOf(values.into())
-    }
 
     /// Number of values on a grid.
     pub(super) fn grid_size(&self) -> usize {
@@ -89,6 +73,20 @@ impl Dimension {
     }
 }
 
+impl From<SearchRange> for Dimension {
+    fn from(range: SearchRange) -> Self {
+        let between = |low, high, log, whole| Self::Between { low, high, log, whole };
+        match range {
+            SearchRange::Between(low, high) => between(low, high, false, false),
+            SearchRange::Ratio(low, high) => between(low, high, true, false),
+            SearchRange::WholeRatio(low, high) => between(low, high, true, true),
+            SearchRange::Words(words) => Self::OneOf(words.iter().map(|word| json!(word)).collect()),
+            SearchRange::Ints(numbers) => Self::OneOf(numbers.iter().map(|number| json!(number)).collect()),
+            SearchRange::IntLists(lists) => Self::OneOf(lists.iter().map(|list| json!(list)).collect()),
+        }
+    }
+}
+
 /// A value that reads well and is tried exactly as it is printed.
 fn short(value: f64) -> f64 {
     format!("{value:.3e}").parse().unwrap_or(value)
@@ -102,45 +100,8 @@ pub struct Space(pub BTreeMap<String, Dimension>);
 impl Space {
     /// The documented space of an estimator; empty when it has nothing worth searching.
     pub fn of(entry: &dyn EstimatorEntry) -> Self {
-        let defaults = entry.defaults();
-        let is = |name: &str, value: &str| defaults.get(name).and_then(Value::as_str) == Some(value);
-        let mut dimensions: Vec<(&str, Dimension)> = match entry.info().family {
-            Family::Neural => vec![
-                ("rate", Dimension::ratio(3e-4, 1e-2)),
-                ("propensity_rate", Dimension::ratio(3e-4, 1e-2)),
-                ("l2", Dimension::ratio(1e-6, 1e-1)),
-                ("dropout", Dimension::between(0.0, 0.5)),
-                ("batch", Dimension::one_of([json!(64), json!(128), json!(256), json!(512)])),
-                ("encoder", Dimension::one_of([json!([32]), json!([64]), json!([128]), json!([64, 64])])),
-                ("representation", Dimension::one_of([json!(16), json!(32), json!(64)])),
-                ("heads", Dimension::one_of([json!([32]), json!([64]), json!([128]), json!([64, 64])])),
-            ],
-            Family::Forest => vec![
-                ("min_node_size", Dimension::whole_ratio(2.0, 50.0)),
-                ("max_samples", Dimension::between(0.2, 0.5)),
-                ("honest_share", Dimension::between(0.3, 0.7)),
-                ("alpha", Dimension::between(0.0, 0.2)),
-            ],
-            Family::MetaLearner => vec![("base", Dimension::one_of([json!("forest"), json!("ridge"), json!("mlp")]))],
-            _ => vec![],
-        };
-        if entry.info().family == Family::Neural {
-            if !is("balance", "none") {
-                dimensions.push(("balance_weight", Dimension::ratio(1e-3, 1e1)));
-            }
-            if defaults.get("weighting").and_then(Value::as_str).is_some_and(|w| w.starts_with("pareto")) {
-                dimensions.push(("eps", Dimension::ratio(1e-2, 1e1)));
-                dimensions.push(("kappa", Dimension::ratio(1e-1, 1e1)));
-            }
-            if is("network", "disentangled") {
-                dimensions.push(("schedule", Dimension::one_of([json!("each-step"), json!("blocks")])));
-            } else {
-                dimensions.retain(|(name, _)| *name != "propensity_rate");
-            }
-        }
-        let known: Vec<&str> = entry.params().iter().map(|spec| spec.name).collect();
-        let kept = dimensions.into_iter().filter(|(name, _)| known.contains(name));
-        Self(kept.map(|(name, dimension)| (name.to_owned(), dimension)).collect())
+        let searched = |spec: &ParamSpec| Some((spec.name.to_owned(), Dimension::from(spec.search?)));
+        Self(entry.params().iter().filter_map(searched).collect())
     }
 
     /// Whether there is nothing to search.
@@ -151,14 +112,15 @@ impl Space {
     /// The same without parameters that an estimator does not have.
     #[must_use]
     pub(super) fn known_to(mut self, entry: &dyn EstimatorEntry) -> Self {
-        self.0.retain(|name, _| entry.params().iter().any(|spec| spec.name == name));
+        self.0.retain(|name, _| entry.params().iter().any(|spec| spec.name == parameter_of(name)));
         self
     }
 
-    /// The same without parameters that are fixed.
+    /// The same without parameters that are fixed. Fixing a parameter of a base learner fixes the learner.
     #[must_use]
     pub(super) fn without(mut self, fixed: &Params) -> Self {
-        self.0.retain(|name, _| !fixed.0.contains_key(name));
+        let is_fixed = |name: &str| fixed.0.keys().any(|key| key == name || parameter_of(key) == name);
+        self.0.retain(|name, _| !is_fixed(name));
         self
     }
 
@@ -216,18 +178,47 @@ mod tests {
             Space::of(*entry).check(*entry).unwrap();
         }
         assert!(!Space::of(paretau::registry::find("dpsw-norm").unwrap()).is_empty());
-        assert!(Space::of(paretau::registry::find("tarnet").unwrap()).0.keys().all(|name| name != "eps"));
+    }
+
+    #[test]
+    fn a_search_leaves_alone_what_makes_no_difference() {
+        let searched = |name: &str| Space::of(paretau::registry::find(name).unwrap()).0.into_keys().collect::<Vec<_>>();
+        let net = ["batch", "dropout", "encoder", "heads", "l2", "rate", "representation"];
+        let with = |more: &[&str]| {
+            let mut all: Vec<String> = net.iter().chain(more).map(|name| (*name).to_owned()).collect();
+            all.sort_unstable();
+            all
+        };
+        for name in ["tarnet", "dragonnet", "ganite"] {
+            assert_eq!(searched(name), with(&[]), "{name}");
+        }
+        for name in ["cfr-mmd", "cfr-wass", "psw"] {
+            assert_eq!(searched(name), with(&["balance_weight"]), "{name}");
+        }
+        for name in ["drcfr", "drcfr-norm", "drcfr-trunc", "drcfr-ignore"] {
+            assert_eq!(searched(name), with(&["balance_weight", "propensity_rate", "schedule"]), "{name}");
+        }
+        for name in ["dpsw", "dpsw-norm", "dpsw-dr"] {
+            let own = with(&["balance_weight", "propensity_rate", "schedule", "eps", "kappa"]);
+            assert_eq!(searched(name), own, "{name}");
+        }
+        assert_eq!(searched("causal-forest"), ["alpha", "honest_share", "max_samples", "min_node_size"]);
+        assert_eq!(searched("causal-forest-dml"), ["max_samples"]);
+        assert_eq!(searched("dr-learner"), ["base"]);
+        assert!(searched("lr-2").is_empty());
+        let learner = Space::of(paretau::registry::find("dr-learner").unwrap());
+        assert!(learner.without(&Params::none().with("base.n_estimators", 50)).is_empty());
     }
 
     #[test]
     fn places_and_values_are_inverse() {
-        for dimension in [Dimension::ratio(1e-3, 1e2), Dimension::between(-1.0, 3.0)] {
+        for dimension in [SearchRange::Ratio(1e-3, 1e2), SearchRange::Between(-1.0, 3.0)].map(Dimension::from) {
             for place in [0.0, 0.2, 0.77, 1.0] {
                 let back = dimension.place_of(&dimension.at(place)).unwrap();
                 assert!((back - place).abs() < 1e-3, "{back} is not {place}");
             }
         }
-        let choice = Dimension::one_of([json!("a"), json!("b")]);
+        let choice = Dimension::from(SearchRange::Words(&["a", "b"]));
         assert_eq!((choice.at(0.0), choice.at(1.0)), (json!("a"), json!("b")));
         assert_eq!(choice.place_of(&json!("c")), None);
     }
