@@ -411,8 +411,8 @@ class CausalForest(Estimator):
     honest_share : float, default 0.5
         Share of a tree's rows that choose the splits, in honest trees. Takes a number from 0.1 to 0.9.
     criterion : str or None, default None
-        Score splits by gradient labels (het) or by the squared error with effects fitted anew (mse); auto is het
-        unless a small forest by mse is clearly better out of bag. Takes one of mse, het. None lets the data decide.
+        Score splits by gradient labels (het) or by the squared error with effects fitted anew (mse); auto is het unless
+        a small forest by mse is clearly better out of bag. Takes one of mse, het. None lets the data decide.
     alpha : float, default 0.05
         Least share of the parent's treatment variation on each side of a split. Takes a number from 0 to 0.25.
     imbalance_penalty : float, default 0.0
