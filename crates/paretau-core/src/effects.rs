@@ -1,6 +1,7 @@
 //! What a fitted model says about each row.
 
-/// Estimates for a batch of rows, in the rows' order. All vectors have one length.
+/// Estimates for a batch of rows, in the rows' order. All vectors have one length, but that expected outcomes are empty where
+/// only the effect was wanted.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Effects {
     /// Expected outcome without treatment.
@@ -25,7 +26,9 @@ impl Effects {
     /// What is said about some of the rows.
     #[must_use]
     pub fn select(&self, rows: &[usize]) -> Self {
-        let pick = |values: &Vec<f64>| rows.iter().map(|&i| values[i]).collect::<Vec<f64>>();
+        let pick = |values: &Vec<f64>| -> Vec<f64> {
+            if values.is_empty() { vec![] } else { rows.iter().map(|&i| values[i]).collect() }
+        };
         Self {
             mu0: pick(&self.mu0),
             mu1: pick(&self.mu1),
@@ -53,27 +56,5 @@ impl Effects {
             && finite(&self.tau)
             && self.e.as_deref().is_none_or(finite)
             && self.se.as_deref().is_none_or(finite)
-    }
-}
-
-/// The effect alone, without the outcomes that it is the difference of. Both vectors have one length.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Contrast {
-    /// Effect of treatment.
-    pub tau: Vec<f64>,
-    /// Standard error of `tau`, when the estimator can tell.
-    pub se: Option<Vec<f64>>,
-}
-
-impl From<Effects> for Contrast {
-    fn from(effects: Effects) -> Self {
-        Self { tau: effects.tau, se: effects.se }
-    }
-}
-
-impl Contrast {
-    /// Whether every number is finite.
-    pub fn is_finite(&self) -> bool {
-        self.tau.iter().chain(self.se.iter().flatten()).all(|v| v.is_finite())
     }
 }

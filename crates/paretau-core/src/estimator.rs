@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Contrast, Design, Diagnostics, Effects, Error, Event, Features, Observer, Result, Seed, State};
+use crate::{Design, Diagnostics, Effects, Error, Event, Features, Observer, Result, Seed, State};
 
 /// Share of the rows that estimators with early stopping hold out when nothing else is asked for: the one place where this
 /// default is written.
@@ -74,30 +74,31 @@ pub trait Estimator: Send + Sync + fmt::Debug {
     fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>>;
 }
 
+/// What a caller has use for, from least to most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Want {
+    /// Effects and their errors; expected outcomes may be empty.
+    Effect,
+    /// Expected outcomes too; the propensity may be absent.
+    Outcomes,
+    /// All of it.
+    Everything,
+}
+
 /// A fitted model: predicts effects, tells about itself, gives its state away for saving.
 pub trait FittedModel: Send + Sync + fmt::Debug {
     /// Number of feature columns it was fitted on.
     fn n_features(&self) -> usize;
 
-    /// Effects of each row of `x`, which has [`FittedModel::n_features`] columns. All numbers finite.
-    fn effects(&self, x: &Features) -> Result<Effects>;
+    /// Predictions for each row of `x`, which has [`FittedModel::n_features`] columns: one [`Effects`] per treated arm against
+    /// the control, in the arms' order. All numbers are finite; a propensity is that of the arm among rows of the arm and
+    /// the control. What `want` does not ask for may be left out where it costs time.
+    fn predict(&self, x: &Features, want: Want) -> Result<Vec<Effects>>;
 
-    /// As [`FittedModel::effects`], for callers that have no use for the propensity: it may be left out where telling
-    /// it costs time.
-    fn outcomes(&self, x: &Features) -> Result<Effects> {
-        self.effects(x)
-    }
-
-    /// The effects of [`FittedModel::effects`] and their errors, for callers that have no use for expected outcomes
-    /// either: they may be left out where telling them costs time.
-    fn contrast(&self, x: &Features) -> Result<Contrast> {
-        self.outcomes(x).map(Contrast::from)
-    }
-
-    /// Effects of every arm against the control, in the arms' order; one of them unless the fit had several arms. The
-    /// first is that of [`FittedModel::effects`]; a propensity is that of the arm among rows of the arm and the control.
-    fn arms(&self, x: &Features) -> Result<Vec<Effects>> {
-        Ok(vec![self.effects(x)?])
+    /// Everything about the first treated arm, which is the only one unless the fit had several.
+    fn effects(&self, x: &Features) -> Result<Effects> {
+        let mut arms = self.predict(x, Want::Everything)?;
+        if arms.is_empty() { Err(Error::bad_model("it has no arms")) } else { Ok(arms.swap_remove(0)) }
     }
 
     /// Number of arms that are compared with the control.
@@ -111,15 +112,10 @@ pub trait FittedModel: Send + Sync + fmt::Debug {
     /// Everything needed to bring the model back, training rows excluded.
     fn state(&self) -> Result<State>;
 
-    /// Effects of the training rows from models that did not see them (out of bag, cross-fitted), when the
-    /// method has them. Not part of the saved state.
-    fn held_out_effects(&self) -> Option<&Effects> {
+    /// Predictions of the training rows from models that did not see them (out of bag, cross-fitted), when the method has
+    /// them; one per treated arm, as in [`FittedModel::predict`]. Not part of the saved state.
+    fn held_out(&self) -> Option<&[Effects]> {
         None
-    }
-
-    /// The same for every arm, in the order of [`FittedModel::arms`].
-    fn held_out_arms(&self) -> Option<&[Effects]> {
-        self.held_out_effects().map(std::slice::from_ref)
     }
 
     /// Checks that `x` has the columns the model was fitted on.

@@ -28,12 +28,12 @@ mod state;
 pub use base_spec::BaseSpec;
 pub use design::{Design, OutcomeKind};
 pub use diagnostics::{Diagnostics, FeatureRole, Importance, Role, Warning};
-pub use effects::{Contrast, Effects};
+pub use effects::Effects;
 pub use entry::{
     Abilities, BuildContext, ConfigEntry, EstimatorEntry, EstimatorInfo, Family, Handles, LoadFn, Toolbox,
 };
 pub use error::{Error, ErrorKind, Result};
-pub use estimator::{CheckpointStore, DEFAULT_VALID_SHARE, Estimator, FitContext, FittedModel};
+pub use estimator::{CheckpointStore, DEFAULT_VALID_SHARE, Estimator, FitContext, FittedModel, Want};
 pub use features::{Column, ColumnKind, Csr, Dense, Features};
 pub use names::nearest;
 pub use observe::{Event, Interrupt, Observer, Silent};

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use paretau_core::{
     Column, Dense, Design, EstimatorEntry, Features, FitContext, FittedRegressor, Params, RegressionTask, Result, Seed,
-    State, Target, Tensor, Toolbox,
+    State, Target, Tensor, Toolbox, Want,
 };
 use paretau_forest::{CAUSAL_FOREST, CAUSAL_FOREST_DML, FOREST, ForestConfig, ForestRegressor};
 use paretau_learners::RIDGE;
@@ -85,7 +85,7 @@ fn causal(x: Features, t: Vec<u8>, y: Vec<f64>, trees: usize, dml: bool) -> Resu
     println!("bulk prediction of {} rows with expected outcomes {}", effects.len(), start.read());
     for _ in 0..3 {
         let start = Watch::start();
-        let alone = model.contrast(&many)?;
+        let alone = model.predict(&many, Want::Effect)?.swap_remove(0);
         println!("bulk prediction of {} rows, effects and errors alone {}", alone.tau.len(), start.read());
     }
     println!("peak {} MB", peak_mb());

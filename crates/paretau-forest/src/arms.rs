@@ -1,7 +1,7 @@
 //! A causal forest for several arms: all contrasts with the control at once, in one forest.
 
 use paretau_core::{
-    Contrast, Design, Diagnostics, Effects, Error, Event, Features, FitContext, FittedModel, Result, State, Toolbox,
+    Design, Diagnostics, Effects, Error, Event, Features, FitContext, FittedModel, Result, State, Toolbox, Want,
 };
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ const FACTS: &str = "arms";
 /// A causal forest for several arms: the effect of every arm against the first, with standard errors.
 ///
 /// ```
-/// use paretau_core::{Dense, Design, Features, FitContext, FittedModel, Seed};
+/// use paretau_core::{Dense, Design, Features, FitContext, FittedModel, Seed, Want};
 /// use paretau_forest::{ArmsForest, CausalForestConfig};
 ///
 /// # fn main() -> paretau_core::Result<()> {
@@ -39,7 +39,7 @@ const FACTS: &str = "arms";
 /// let design = Design::with_arms(Features::Dense(Dense::new(n, 2, x)?), arm, y, 3)?;
 /// let config = CausalForestConfig { n_estimators: 100, ..CausalForestConfig::default() };
 /// let model = ArmsForest::new(config)?.fit(&design, &FitContext::silent(Seed(1)))?;
-/// let effects = model.arms(design.x())?;
+/// let effects = model.predict(design.x(), Want::Everything)?;
 /// assert_eq!(effects.len(), 2);
 /// let mean = |tau: &[f64]| tau.iter().sum::<f64>() / tau.len() as f64;
 /// assert!((mean(&effects[0].tau) - 1.0).abs() < 0.3 && (mean(&effects[1].tau) + 2.0).abs() < 0.3);
@@ -187,20 +187,21 @@ impl ArmsForestModel {
         Ok(self.forest.map_blocks(x, |block| slopes(block, dim)))
     }
 
-    /// An arm's effect and its error. A row about which nothing is known is at least as uncertain as any other.
-    fn contrast_of(&self, found: &[Option<Slopes>], k: usize) -> Contrast {
+    /// An arm's effect and its error, without outcomes. A row about which nothing is known is at least as uncertain as any other.
+    fn contrast_of(&self, found: &[Option<Slopes>], k: usize) -> Effects {
         let variance = |s: &Option<Slopes>| s.and_then(|s| s.variance).map(|v| v[k]);
         let widest = found.iter().filter_map(variance).fold(f64::NEG_INFINITY, f64::max);
-        Contrast {
+        Effects {
             tau: found.iter().map(|s| s.map_or(self.facts.overall[k], |s| s.tau[k])).collect(),
             se: (widest >= 0.0).then(|| found.iter().map(|s| variance(s).unwrap_or(widest).sqrt()).collect()),
+            ..Effects::default()
         }
     }
 
     /// The control's outcome is m − Σ eₖτₖ, an arm's that plus its effect.
     fn assemble(&self, found: &[Option<Slopes>], m: &[f64], e_hat: &[f64]) -> Vec<Effects> {
         let dim = self.e.len();
-        let contrasts: Vec<Contrast> = (0..dim).map(|k| self.contrast_of(found, k)).collect();
+        let contrasts: Vec<Effects> = (0..dim).map(|k| self.contrast_of(found, k)).collect();
         let e = |i: usize| &e_hat[i * dim..(i + 1) * dim];
         let mu0: Vec<f64> = (0..m.len())
             .map(|i| m[i] - e(i).iter().zip(&contrasts).map(|(e, contrast)| e * contrast.tau[i]).sum::<f64>())
@@ -212,7 +213,7 @@ impl ArmsForestModel {
         contrasts
             .into_iter()
             .enumerate()
-            .map(|(k, Contrast { tau, se })| Effects {
+            .map(|(k, Effects { tau, se, .. })| Effects {
                 mu1: mu0.iter().zip(&tau).map(|(mu, tau)| mu + tau).collect(),
                 mu0: mu0.clone(),
                 e: Some((0..m.len()).map(|i| among_two(i, k)).collect()),
@@ -228,16 +229,11 @@ impl FittedModel for ArmsForestModel {
         self.forest.bins.n_cols()
     }
 
-    fn effects(&self, x: &Features) -> Result<Effects> {
-        Ok(self.arms(x)?.swap_remove(0))
-    }
-
-    fn contrast(&self, x: &Features) -> Result<Contrast> {
-        Ok(self.contrast_of(&self.slopes(x)?, 0))
-    }
-
-    fn arms(&self, x: &Features) -> Result<Vec<Effects>> {
+    fn predict(&self, x: &Features, want: Want) -> Result<Vec<Effects>> {
         let (found, dim) = (self.slopes(x)?, self.e.len());
+        if want == Want::Effect {
+            return Ok((0..dim).map(|k| self.contrast_of(&found, k)).collect());
+        }
         let mut e_hat = vec![0.0; x.n_rows() * dim];
         for (k, centre) in self.e.iter().enumerate() {
             centre.predict(x)?.into_iter().enumerate().for_each(|(i, e)| e_hat[i * dim + k] = e);
@@ -264,11 +260,7 @@ impl FittedModel for ArmsForestModel {
         Ok(state)
     }
 
-    fn held_out_effects(&self) -> Option<&Effects> {
-        self.held_out.as_ref().map(|arms| &arms[0])
-    }
-
-    fn held_out_arms(&self) -> Option<&[Effects]> {
+    fn held_out(&self) -> Option<&[Effects]> {
         self.held_out.as_deref()
     }
 }

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use paretau_core::{
-    Contrast, Diagnostics, Effects, Error, Features, FittedModel, FittedRegressor, Result, State, Toolbox,
-};
+use paretau_core::{Diagnostics, Effects, Error, Features, FittedModel, FittedRegressor, Result, State, Toolbox, Want};
 use serde::{Deserialize, Serialize};
 
 use crate::bins::Bins;
@@ -112,7 +110,7 @@ pub(crate) fn out_of_bag(forest: &Forest, binned: &BinnedRows, in_bag: &InBag) -
 impl CausalForestModel {
     /// Puts slopes and nuisances together. The expected outcomes are m − e·τ and m + (1 − e)·τ.
     pub(crate) fn assemble(slopes: &[Option<Slope>], m: &[f64], e: &[f64], facts: &Facts) -> Effects {
-        let Contrast { tau, se } = contrast(slopes, facts);
+        let Effects { tau, se, .. } = contrast(slopes, facts);
         Effects {
             mu0: m.iter().zip(e).zip(&tau).map(|((m, e), t)| m - e * t).collect(),
             mu1: m.iter().zip(e).zip(&tau).map(|((m, e), t)| m + (1.0 - e) * t).collect(),
@@ -144,15 +142,16 @@ impl CausalForestModel {
     }
 }
 
-/// Effects and standard errors of rows, those included that no tree can predict.
-fn contrast(slopes: &[Option<Slope>], facts: &Facts) -> Contrast {
+/// Effects and standard errors of rows, without outcomes, those included that no tree can predict.
+fn contrast(slopes: &[Option<Slope>], facts: &Facts) -> Effects {
     let widest = slopes.iter().flatten().filter_map(|s| s.variance).fold(0.0, f64::max);
     let has_se = slopes.iter().flatten().any(|s| s.variance.is_some());
     // A row about which nothing is known is at least as uncertain as any other.
     let se = |s: &Option<Slope>| s.and_then(|s| s.variance).unwrap_or(widest).sqrt();
-    Contrast {
+    Effects {
         tau: slopes.iter().map(|s| s.map_or(facts.overall, |s| s.tau)).collect(),
         se: has_se.then(|| slopes.iter().map(se).collect()),
+        ..Effects::default()
     }
 }
 
@@ -166,17 +165,15 @@ impl FittedModel for CausalForestModel {
         self.forest.bins.n_cols()
     }
 
-    fn effects(&self, x: &Features) -> Result<Effects> {
+    /// For effects alone the forests of outcome and treatment stay at rest.
+    fn predict(&self, x: &Features, want: Want) -> Result<Vec<Effects>> {
         input::check_columns(self.n_features(), x)?;
         let found = self.forest.map_blocks(x, slope);
+        if want == Want::Effect {
+            return Ok(vec![contrast(&found, &self.facts)]);
+        }
         let (m, e) = self.nuisance.predict(x)?;
-        Ok(Self::assemble(&found, &m, &e, &self.facts))
-    }
-
-    /// The forests of outcome and treatment stay at rest.
-    fn contrast(&self, x: &Features) -> Result<Contrast> {
-        input::check_columns(self.n_features(), x)?;
-        Ok(contrast(&self.forest.map_blocks(x, slope), &self.facts))
+        Ok(vec![Self::assemble(&found, &m, &e, &self.facts)])
     }
 
     fn diagnostics(&self) -> &Diagnostics {
@@ -198,7 +195,7 @@ impl FittedModel for CausalForestModel {
         Ok(state)
     }
 
-    fn held_out_effects(&self) -> Option<&Effects> {
-        self.held_out.as_ref()
+    fn held_out(&self) -> Option<&[Effects]> {
+        self.held_out.as_ref().map(std::slice::from_ref)
     }
 }

@@ -24,7 +24,7 @@ fn check(name: &str, made: &Simulated, bound: f64) {
     let (design, tau) = (made.design().unwrap(), effect(made));
     for entry in [&CAUSAL_FOREST as &dyn EstimatorEntry, &CAUSAL_FOREST_DML] {
         let model = fit(entry, &design);
-        let error = rmse(&model.held_out_effects().unwrap().tau, &tau);
+        let error = rmse(&model.held_out().unwrap()[0].tau, &tau);
         assert!(error < bound, "{} in {name}: {error}", entry.info().name);
         let numbers = &model.diagnostics().numbers;
         let z = (numbers["ate"] - mean(&tau)) / numbers["ate_se"];

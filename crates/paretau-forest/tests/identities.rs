@@ -57,7 +57,7 @@ fn flipping_or_scaling_the_treatment_leaves_every_split_as_it_was() {
             splits(&scaled.state().unwrap(), "forest/"),
             "factor {factor}"
         );
-        let (a, b) = (base.held_out_effects().unwrap(), scaled.held_out_effects().unwrap());
+        let (a, b) = (&base.held_out().unwrap()[0], &scaled.held_out().unwrap()[0]);
         assert!(a.tau.iter().zip(&b.tau).all(|(a, b)| (a - factor * b).abs() <= 1e-12 * a.abs()));
     }
 }
@@ -152,7 +152,7 @@ fn bins_are_exact_when_columns_have_few_values() {
     let exact = CausalForestConfig { exact: true, ..config() };
     let (a, b) = (fit(config(), &rows(&known)), fit(exact, &rows(&known)));
     assert_eq!(a.state().unwrap().tensors, b.state().unwrap().tensors);
-    assert_eq!(a.held_out_effects(), b.held_out_effects());
+    assert_eq!(a.held_out(), b.held_out());
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn out_of_bag_never_uses_the_rows_own_outcome() {
         let mut y = known.y.clone();
         y[i] += 512.0;
         let own = fit(config(), &CausalRows { y: &y, ..rows(&known) });
-        let (a, b) = (base.held_out_effects().unwrap(), own.held_out_effects().unwrap());
+        let (a, b) = (&base.held_out().unwrap()[0], &own.held_out().unwrap()[0]);
         assert!((a.tau[i] - b.tau[i]).abs() < 1e-4, "{} {}", a.tau[i], b.tau[i]);
         assert!((a.tau[j] - b.tau[j]).abs() > 1e-3);
         let own = forest(config_r, &task(&known, &y));
@@ -193,7 +193,7 @@ fn the_number_of_threads_does_not_change_a_bit() {
             [CAUSAL_FOREST.build(&params, &TOOLS), CAUSAL_FOREST_DML.build(&params, &TOOLS)].map(|estimator| {
                 let model = estimator.unwrap().fit(&design, &FitContext::silent(Seed(1))).unwrap();
                 let effects = model.effects(&known.x).unwrap();
-                (model.state().unwrap(), effects, model.held_out_effects().unwrap().clone())
+                (model.state().unwrap(), effects, model.held_out().unwrap()[0].clone())
             })
         })
     };

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Known, confounded, mean, rmse, simulate, smooth};
-use paretau_core::{Design, EstimatorEntry, FitContext, FittedModel, Params, Seed, Toolbox};
+use paretau_core::{Design, EstimatorEntry, FitContext, FittedModel, Params, Seed, Toolbox, Want};
 use paretau_forest::{
     ArmsForest, ArmsForestModel, CAUSAL_FOREST, CAUSAL_FOREST_DML, CausalForest, CausalForestConfig, CausalRows, FOREST,
 };
@@ -92,7 +92,7 @@ fn known_propensities_are_used() {
     let design = train.design().with_propensity(train.e.clone()).unwrap();
     let params = Params::none().with("n_estimators", 100);
     let model = CAUSAL_FOREST.build(&params, &TOOLS).unwrap().fit(&design, &FitContext::silent(Seed(1))).unwrap();
-    let used = model.held_out_effects().unwrap().e.clone().unwrap();
+    let used = model.held_out().unwrap()[0].e.clone().unwrap();
     assert!(rmse(&used, &train.e) < 1e-3);
 }
 
@@ -116,7 +116,7 @@ fn a_continuous_treatment_gives_its_partial_effect() {
     };
     let config = CausalForestConfig { n_estimators: 300, ..CausalForestConfig::default() };
     let model = CausalForest::new(config).unwrap().fit_rows(&rows, &FitContext::silent(Seed(1))).unwrap();
-    let held_out = model.held_out_effects().unwrap();
+    let held_out = &model.held_out().unwrap()[0];
     assert!(held_out.e.is_none());
     assert!(rmse(&held_out.tau, &tau) < 0.25, "{}", rmse(&held_out.tau, &tau));
 }
@@ -143,7 +143,7 @@ fn several_arms_are_told_apart() {
     let (design, first, second) = three_arms(4000, 8);
     let config = CausalForestConfig { n_estimators: 300, ..CausalForestConfig::default() };
     let model = ArmsForest::new(config).unwrap().fit(&design, &FitContext::silent(Seed(1))).unwrap();
-    let effects = model.arms(design.x()).unwrap();
+    let effects = model.predict(design.x(), Want::Everything).unwrap();
     assert_eq!(effects.len(), 2);
     assert!(effects.iter().all(paretau_core::Effects::is_finite));
     for (found, truth) in effects.iter().zip([&first, &second]) {
@@ -152,7 +152,7 @@ fn several_arms_are_told_apart() {
         assert!(found.se.as_ref().unwrap().iter().all(|s| *s > 0.0));
     }
     let back = ArmsForestModel::load(&model.state().unwrap(), &TOOLS).unwrap();
-    assert_eq!(back.arms(design.x()).unwrap(), effects);
+    assert_eq!(back.predict(design.x(), Want::Everything).unwrap(), effects);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use paretau_core::{
     Abilities, ConfigEntry, Design, Diagnostics, Effects, Error, Estimator, EstimatorInfo, Family, Features,
-    FitContext, FittedModel, Handles, Importance, ParamKind, ParamSpec, Result, State, Toolbox,
+    FitContext, FittedModel, Handles, Importance, ParamKind, ParamSpec, Result, State, Toolbox, Want,
 };
 use serde::{Deserialize, Serialize};
 
@@ -207,11 +207,11 @@ impl FittedModel for LinearModel {
         self.models[0].coef.len()
     }
 
-    fn effects(&self, x: &Features) -> Result<Effects> {
+    fn predict(&self, x: &Features, _: Want) -> Result<Vec<Effects>> {
         self.check_columns(x)?;
         crate::design_matrix::refuse_missing(x, "ridge regression")?;
         let mu0 = self.models[0].predict(x);
-        Ok(match self.arms {
+        Ok(vec![match self.arms {
             LinearArms::Shared => {
                 let effect = self.models[0].free;
                 let mu1 = mu0.iter().map(|m| m + effect).collect();
@@ -219,7 +219,7 @@ impl FittedModel for LinearModel {
                 Effects { tau: vec![effect; mu0.len()], ..Effects::from_outcomes(mu0, mu1) }
             }
             LinearArms::Separate => Effects::from_outcomes(mu0, self.models[1].predict(x)),
-        })
+        }])
     }
 
     fn diagnostics(&self) -> &Diagnostics {

@@ -41,7 +41,7 @@ fn a_flexible_base_finds_a_bent_effect() {
         // The mean effect for everyone scores 1.5.
         assert!(rmse(&got.tau, &tau) < 0.95, "{}: {}", entry.info().name, rmse(&got.tau, &tau));
         if entry.info().name != "s-learner" {
-            let held = model.held_out_effects().unwrap();
+            let held = &model.held_out().unwrap()[0];
             assert!(held.is_finite() && held.len() == 900);
             assert!(rmse(&held.tau, &tau) < 1.1, "{}: {}", entry.info().name, rmse(&held.tau, &tau));
         }

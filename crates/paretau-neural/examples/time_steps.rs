@@ -12,7 +12,7 @@
 
 use std::time::Instant;
 
-use paretau_core::{Csr, Dense, Design, Features, FitContext, FittedModel, Params, Seed, Toolbox};
+use paretau_core::{Csr, Dense, Design, Features, FitContext, FittedModel, Params, Seed, Toolbox, Want};
 use paretau_kernels::parallel::Parallelism;
 use paretau_kernels::soft_pareto_options::SoftParetoOptions;
 use paretau_kernels::weights::{Pooling, Weighting};
@@ -213,7 +213,7 @@ fn measure() {
             let params = one().with("members", number(1)).with("max_steps", 20);
             let model = fit("dpsw-norm", &params, &design(1000, 177, 1.0), 0.2);
             let x = features(100_000, 177, 1.0);
-            let ask = || if what == "predict" { model.outcomes(&x) } else { model.effects(&x) };
+            let ask = || model.predict(&x, if what == "predict" { Want::Outcomes } else { Want::Everything });
             let all = seconds(|| (0..10).for_each(|_| drop(ask().unwrap())));
             all.map(|s| 1e6 / s).to_vec()
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use paretau_core::{Design, Effects, Error, Estimator, Event, FitContext, FittedModel, Result};
+use paretau_core::{Design, Effects, Error, Estimator, Event, FitContext, FittedModel, Result, Want};
 use paretau_kernels::parallel::Parallelism;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -12,7 +12,6 @@ use crate::choose::choose;
 use crate::fitted::{Mixture, NetModel, predict};
 use crate::member::{Job, Member};
 use crate::nets::{FeatureReport, NetKind};
-use crate::predictor::Wanted;
 use crate::propensity_nets::propensity_nets;
 use crate::recalibrate::{self, Shift};
 use crate::report::report;
@@ -135,7 +134,7 @@ impl NetEstimator {
                     diagnostics.note(&format!("shift_{arm}"), shift.arms[arm]);
                 }
             }
-            let mut all = predict(&members, design.x(), &rows, Wanted::Outcomes)?;
+            let mut all = predict(&members, design.x(), &rows, Want::Outcomes)?;
             shift.apply(&mut all);
             if let Some((found, [best, error])) = shrink::shrink(design, &rows, (&held_out, &all)) {
                 shrink = found;
@@ -200,7 +199,7 @@ fn held_out(members: &[Mixture], design: &Design, parts: &[TrainValid]) -> Resul
     let (mut mu0, mut mu1, mut e) = (zeros(), zeros(), zeros());
     let mut has_e = true;
     for (member, part) in members.iter().zip(parts) {
-        let own = predict(std::slice::from_ref(member), design.x(), &part.valid, Wanted::Everything)?;
+        let own = predict(std::slice::from_ref(member), design.x(), &part.valid, Want::Everything)?;
         for (k, &i) in part.valid.iter().enumerate() {
             let share = 1.0 / f64::from(holders[i]);
             mu0[place[i]] += share * own.mu0[k];

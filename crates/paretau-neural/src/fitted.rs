@@ -1,10 +1,10 @@
 //! A fitted ensemble of nets.
 
-use paretau_core::{Diagnostics, Effects, Error, Features, FittedModel, Result, State};
+use paretau_core::{Diagnostics, Effects, Error, Features, FittedModel, Result, State, Want};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::predictor::{Answer, PredictWork, Predictor, Wanted};
+use crate::predictor::{Answer, PredictWork, Predictor};
 use crate::recalibrate::Shift;
 use crate::shrink::Shrink;
 
@@ -27,9 +27,9 @@ impl Mixture {
     }
 
     /// Buffers: the propensity is asked of the last net alone, whose propensity net knows of no weights.
-    fn work(&self, wanted: Wanted) -> Vec<PredictWork> {
+    fn work(&self, wanted: Want) -> Vec<PredictWork> {
         let last = self.nets.len() - 1;
-        let asked = |k: usize| if k == last { wanted } else { Wanted::Outcomes };
+        let asked = |k: usize| if k == last { wanted } else { Want::Outcomes };
         self.nets.iter().enumerate().map(|(k, (net, _))| net.work(BLOCK, asked(k))).collect()
     }
 
@@ -95,7 +95,7 @@ impl NetModel {
         Ok(Self { members, shift, shrink, diagnostics, held_out: None })
     }
 
-    fn all_rows(&self, x: &Features, wanted: Wanted) -> Result<Effects> {
+    fn all_rows(&self, x: &Features, wanted: Want) -> Result<Effects> {
         self.check_columns(x)?;
         let rows: Vec<usize> = (0..x.n_rows()).collect();
         let mut all = predict(&self.members, x, &rows, wanted)?;
@@ -106,7 +106,7 @@ impl NetModel {
 }
 
 /// Effects by the given members; the spread between them as standard error when there are several.
-pub(crate) fn predict(members: &[Mixture], x: &Features, rows: &[usize], wanted: Wanted) -> Result<Effects> {
+pub(crate) fn predict(members: &[Mixture], x: &Features, rows: &[usize], wanted: Want) -> Result<Effects> {
     let blocks: Vec<&[usize]> = rows.chunks(BLOCK).collect();
     let parts: Vec<Result<Effects>> = blocks
         .par_iter()
@@ -164,12 +164,8 @@ impl FittedModel for NetModel {
         self.members[0].n_features()
     }
 
-    fn effects(&self, x: &Features) -> Result<Effects> {
-        self.all_rows(x, Wanted::Everything)
-    }
-
-    fn outcomes(&self, x: &Features) -> Result<Effects> {
-        self.all_rows(x, Wanted::Outcomes)
+    fn predict(&self, x: &Features, want: Want) -> Result<Vec<Effects>> {
+        Ok(vec![self.all_rows(x, want)?])
     }
 
     fn diagnostics(&self) -> &Diagnostics {
@@ -197,7 +193,7 @@ impl FittedModel for NetModel {
         Ok(state)
     }
 
-    fn held_out_effects(&self) -> Option<&Effects> {
-        self.held_out.as_ref()
+    fn held_out(&self) -> Option<&[Effects]> {
+        self.held_out.as_ref().map(std::slice::from_ref)
     }
 }

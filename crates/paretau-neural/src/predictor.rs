@@ -1,6 +1,6 @@
 //! A trained net reduced to what prediction needs: Δ, Υ and the heads, and beside them Γ and the propensity net for `e`.
 
-use paretau_core::{Error, Features, OutcomeKind, Result, State, Tensor};
+use paretau_core::{Error, Features, OutcomeKind, Result, State, Tensor, Want};
 use paretau_kernels::error::KernelError;
 use paretau_kernels::parallel::Parallelism;
 use paretau_kernels::product::{MatMut, MatRef};
@@ -51,15 +51,6 @@ pub(crate) struct Predictor {
     first: Option<PlainPredictor>,
 }
 
-/// What is asked of a net.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
-    /// Outcomes alone.
-    Outcomes,
-    /// Outcomes and the propensity, when the net can tell it.
-    Everything,
-}
-
 /// Buffers for blocks of rows.
 #[derive(Debug)]
 pub(crate) struct PredictWork {
@@ -96,8 +87,8 @@ impl Predictor {
         self
     }
 
-    pub(crate) fn work(&self, capacity: usize, wanted: Wanted) -> PredictWork {
-        let with_propensity = wanted == Wanted::Everything;
+    pub(crate) fn work(&self, capacity: usize, wanted: Want) -> PredictWork {
+        let with_propensity = wanted == Want::Everything;
         let own = self.nets.propensity.as_ref().filter(|_| with_propensity && self.info.tells_e);
         let encoders = if own.is_some() { &self.nets.encoders } else { &self.outcome_encoders.0 };
         PredictWork {

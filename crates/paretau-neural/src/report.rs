@@ -1,12 +1,11 @@
 //! Diagnostics of a fit.
 
-use paretau_core::{Design, Diagnostics, Result};
+use paretau_core::{Design, Diagnostics, Result, Want};
 use paretau_kernels::ess::ess;
 
 use crate::estimator::Ensemble;
 use crate::member::Member;
 use crate::nets::NetKind;
-use crate::predictor::Wanted;
 use crate::settings::Choice;
 use crate::splits::TrainValid;
 use crate::weigh::{is_reliable, khat, log_weight, logit};
@@ -100,7 +99,7 @@ fn weights(out: &mut Diagnostics, design: &Design, member: &Member, parts: &Trai
         if !first.info.tells_e && first.info.first_step.is_none() {
             return Ok(());
         }
-        let mut work = first.work(512, Wanted::Everything);
+        let mut work = first.work(512, Want::Everything);
         let mut e = Vec::with_capacity(rows.len());
         for part in rows.chunks(512) {
             e.extend(first.answer(design.x(), part, &mut work)?.e);

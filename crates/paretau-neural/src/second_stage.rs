@@ -8,7 +8,7 @@
 
 use paretau_core::{
     BaseEntry, Design, Diagnostics, Effects, Error, Estimator, Event, Features, FitContext, FittedModel,
-    FittedRegressor, Params, RegressionTask, Regressor, Result, State, Target, Toolbox, folds,
+    FittedRegressor, Params, RegressionTask, Regressor, Result, State, Target, Toolbox, Want, folds,
 };
 use paretau_kernels::psis::{Psis, TailRule};
 use serde::{Deserialize, Serialize};
@@ -155,12 +155,8 @@ impl FittedModel for SecondModel {
         self.nets.n_features()
     }
 
-    fn effects(&self, x: &Features) -> Result<Effects> {
-        self.add(self.nets.effects(x)?, x)
-    }
-
-    fn outcomes(&self, x: &Features) -> Result<Effects> {
-        self.add(self.nets.outcomes(x)?, x)
+    fn predict(&self, x: &Features, want: Want) -> Result<Vec<Effects>> {
+        self.nets.predict(x, want)?.into_iter().map(|effects| self.add(effects, x)).collect()
     }
 
     fn diagnostics(&self) -> &Diagnostics {

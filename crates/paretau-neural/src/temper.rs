@@ -8,12 +8,11 @@
 //! one half where weights are equal, little where few rows carry them. Where k-hat shows that the weights' tail cannot be relied
 //! upon, smoothed or not, nets that were trained by them have no share.
 
-use paretau_core::{Design, Result};
+use paretau_core::{Design, Result, Want};
 use paretau_kernels::ess::ess;
 
 use crate::fitted::{Mixture, predict};
 use crate::member::Member;
-use crate::predictor::Wanted;
 use crate::splits::TrainValid;
 use crate::weigh::{FEW, balancing, propensities, reliable};
 
@@ -34,7 +33,7 @@ pub(crate) fn weighted_share(
         }
         let alone = |member: &Member| {
             let alone = Mixture::new(vec![member.predictor.clone()], &[1.0]);
-            predict(&[alone], design.x(), rows, Wanted::Everything)
+            predict(&[alone], design.x(), rows, Want::Everything)
         };
         let (with, without) = (alone(weighted)?, alone(plain)?);
         let own_arm = |e: &paretau_core::Effects, k: usize| if t[k] == 1 { e.mu1[k] } else { e.mu0[k] };

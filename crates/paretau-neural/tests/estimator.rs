@@ -156,7 +156,7 @@ fn resumes(name: &str, params: &Params) {
 fn five_members_hold_out_every_row_and_report_their_spread() {
     let design = common::design(300, 4, false);
     let model = fit("dpsw-norm", &short().with("members", 5), &design, 1).unwrap();
-    let held_out = model.held_out_effects().unwrap();
+    let held_out = &model.held_out().unwrap()[0];
     assert!(held_out.is_finite() && held_out.len() == 300 && held_out.e.is_some());
     let effects = model.effects(design.x()).unwrap();
     assert!(effects.se.unwrap().iter().all(|s| *s > 0.0));

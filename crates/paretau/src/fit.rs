@@ -2,6 +2,7 @@
 
 use paretau_core::{
     CheckpointStore, DEFAULT_VALID_SHARE, Design, Effects, Event, FitContext, Observer, Params, Result, Seed, Silent,
+    Want,
 };
 use paretau_data::{Assigned, Encoder, EncoderPolicy, RoleSpec, Table, assign, assign_all_arms};
 use paretau_eval::{OverlapOptions, overlap_report};
@@ -73,11 +74,11 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
     ctx.event(&Event::Stage { name: format!("fitting {}", entry.info().name), total: None });
     let fitted = estimator.fit(&design, &ctx)?;
     ctx.check_interrupt()?;
-    let arms = match fitted.held_out_arms() {
+    let arms = match fitted.held_out() {
         Some(held_out) => held_out.to_vec(),
-        None => fitted.arms(design.x())?,
+        None => fitted.predict(design.x(), Want::Everything)?,
     };
-    let held_out = fitted.held_out_effects().is_some();
+    let held_out = fitted.held_out().is_some();
     let all = Fitted { assigned, design, arms };
     let other_arms = all.other_arms()?;
     // What follows is about the treated and the control.

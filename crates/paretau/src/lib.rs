@@ -70,11 +70,11 @@ pub use threads::with_threads;
 
 // The vocabulary of tables, estimators and results.
 pub use paretau_core::{
-    Abilities, CheckpointStore, Column, ColumnKind, ConfigEntry, Contrast, Csr, DEFAULT_VALID_SHARE, Dense, Design,
-    Diagnostics, Effects, Error, ErrorKind, Estimator, EstimatorEntry, EstimatorInfo, Event, Family, FeatureRole,
-    Features, FitContext, FittedModel, Handles, Importance, Interrupt, Observer, Oracle, OutcomeKind, ParamKind,
-    ParamSpec, Params, Result, Rng, Role, SearchRange, Seed, Silent, Split, State, Tensor, Toolbox, Warning,
-    param_text, parameter_of, set_pairs,
+    Abilities, CheckpointStore, Column, ColumnKind, ConfigEntry, Csr, DEFAULT_VALID_SHARE, Dense, Design, Diagnostics,
+    Effects, Error, ErrorKind, Estimator, EstimatorEntry, EstimatorInfo, Event, Family, FeatureRole, Features,
+    FitContext, FittedModel, Handles, Importance, Interrupt, Observer, Oracle, OutcomeKind, ParamKind, ParamSpec,
+    Params, Result, Rng, Role, SearchRange, Seed, Silent, Split, State, Tensor, Toolbox, Want, Warning, param_text,
+    parameter_of, set_pairs,
 };
 pub use paretau_report::{Findings, ModelRecords};
 

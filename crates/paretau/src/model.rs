@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use paretau_core::{Contrast, Effects, Error, EstimatorEntry, FittedModel, Result, State};
+use paretau_core::{Effects, Error, EstimatorEntry, FittedModel, Result, State, Want};
 use paretau_data::{Encoder, Table, TransformReport, arms_of};
 use paretau_eval::score::normal_quantile;
 use paretau_report::Findings;
@@ -88,7 +88,7 @@ impl Model {
     /// Predicts every row of a table that has the model's feature columns; the treatment column is optional.
     pub fn predict(&self, table: &Table) -> Result<Predictions> {
         let (x, report) = self.encoder.transform(table)?;
-        let mut arms = self.fitted.arms(&x)?.into_iter().map(finite);
+        let mut arms = self.fitted.predict(&x, Want::Everything)?.into_iter().map(finite);
         let effects = arms.next().unwrap_or_else(|| Err(Error::bad_model("it has no arms")))?;
         let other_arms = arms.collect::<Result<Vec<_>>>()?;
         let e = match (&effects.e, self.overlap.propensity(&x)?) {
@@ -110,14 +110,13 @@ impl Model {
     /// Outcomes and effects of every row, without propensities and weights: the fast way when only effects are wanted.
     pub fn effects(&self, table: &Table) -> Result<(Effects, TransformReport)> {
         let (x, report) = self.encoder.transform(table)?;
-        Ok((finite(self.fitted.outcomes(&x)?)?, report))
+        Ok((finite(first(self.fitted.predict(&x, Want::Outcomes)?)?)?, report))
     }
 
     /// The effect of every row and its error, nothing else: the fastest way.
-    pub fn contrast(&self, table: &Table) -> Result<(Contrast, TransformReport)> {
+    pub fn contrast(&self, table: &Table) -> Result<(Effects, TransformReport)> {
         let (x, report) = self.encoder.transform(table)?;
-        let found = self.fitted.contrast(&x)?;
-        if found.is_finite() { Ok((found, report)) } else { Err(not_finite()) }
+        Ok((finite(first(self.fitted.predict(&x, Want::Effect)?)?)?, report))
     }
 
     /// Ends of the intervals that hold the true effect `tau` with probability `level`.
@@ -185,6 +184,11 @@ impl Model {
             other => other,
         })
     }
+}
+
+/// The first treated arm's predictions.
+fn first(mut arms: Vec<Effects>) -> Result<Effects> {
+    if arms.is_empty() { Err(Error::bad_model("it has no arms")) } else { Ok(arms.swap_remove(0)) }
 }
 
 /// Effects, or an error when one of them is not a number.

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use paretau::{
-    Contrast, Dense, Design, Effects, EstimatorEntry, Features, FitContext, FittedModel, Params, Seed, TOOLBOX, find,
+    Dense, Design, Effects, EstimatorEntry, Features, FitContext, FittedModel, Params, Seed, TOOLBOX, Want, find,
     model_file, parameter_of, registry::ESTIMATORS, with_threads,
 };
 
@@ -122,7 +122,8 @@ fn outcomes_and_effects_alone_are_those_told_with_propensities() {
     each(|entry| {
         let (design, _) = trial(200, 0.5, heterogeneous);
         let model = fit_with(entry, &small(entry), &design, 2);
-        let (all, alone) = (effects(model.as_ref(), design.x()), model.outcomes(design.x()).unwrap());
+        let (all, alone) =
+            (effects(model.as_ref(), design.x()), model.predict(design.x(), Want::Outcomes).unwrap().swap_remove(0));
         let name = &entry.info().name;
         for (what, a, b) in
             [("mu0", &all.mu0, &alone.mu0), ("mu1", &all.mu1, &alone.mu1), ("tau", &all.tau, &alone.tau)]
@@ -130,7 +131,8 @@ fn outcomes_and_effects_alone_are_those_told_with_propensities() {
             assert_eq!(a, b, "{name}: {what}");
         }
         assert_eq!(all.se, alone.se, "{name}: standard errors");
-        assert_eq!(Contrast::from(all), model.contrast(design.x()).unwrap(), "{name}: the effect alone");
+        let effect = model.predict(design.x(), Want::Effect).unwrap().swap_remove(0);
+        assert_eq!((all.tau, all.se), (effect.tau, effect.se), "{name}: the effect alone");
     });
 }
 
@@ -157,7 +159,7 @@ fn several_arms_are_compared_with_the_control_or_refused() {
             return;
         }
         let model = fit(entry, &design, 2);
-        let arms = model.arms(design.x()).unwrap();
+        let arms = model.predict(design.x(), Want::Everything).unwrap();
         assert_eq!((arms.len(), model.n_treated_arms()), (2, 2), "{name}");
         assert_eq!(arms[0], effects(model.as_ref(), design.x()), "{name}: the first arm is the treated one");
         for (arm, truth) in arms.iter().zip([1.0, -2.0]) {
@@ -166,10 +168,14 @@ fn several_arms_are_compared_with_the_control_or_refused() {
             let e = arm.e.as_ref().unwrap();
             assert!(e.iter().all(|e| (0.25..0.75).contains(e)), "{name}: {e:?}");
         }
-        assert_eq!(fit(entry, &design, 1).arms(design.x()).unwrap(), arms, "{name}: another number of threads");
+        assert_eq!(
+            fit(entry, &design, 1).predict(design.x(), Want::Everything).unwrap(),
+            arms,
+            "{name}: another number of threads"
+        );
         let bytes = model_file::to_bytes(&model.state().unwrap()).unwrap();
         let back = entry.load(&model_file::from_bytes(&bytes).unwrap(), &TOOLBOX).unwrap();
-        assert_eq!(back.arms(design.x()).unwrap(), arms, "{name}: from its file");
+        assert_eq!(back.predict(design.x(), Want::Everything).unwrap(), arms, "{name}: from its file");
     });
 }
 

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use paretau_core::{
-    Contrast, Diagnostics, Effects, Error, Features, FittedModel, FittedRegressor, Result, State, Toolbox,
-};
+use paretau_core::{Diagnostics, Effects, Error, Features, FittedModel, FittedRegressor, Result, State, Toolbox, Want};
 use serde::{Deserialize, Serialize};
 
 use crate::calibrate::Calibrator;
@@ -104,17 +102,15 @@ impl FittedModel for MetaModel {
         self.n_features
     }
 
-    fn effects(&self, x: &Features) -> Result<Effects> {
+    fn predict(&self, x: &Features, want: Want) -> Result<Vec<Effects>> {
         self.check_columns(x)?;
-        let effects = self.recipe.effects(&self.models, x)?;
-        if effects.is_finite() { Ok(effects) } else { Err(not_finite()) }
-    }
-
-    fn contrast(&self, x: &Features) -> Result<Contrast> {
-        let Some(direct) = self.recipe.effect_model() else { return self.effects(x).map(Contrast::from) };
-        self.check_columns(x)?;
-        let found = Contrast { tau: self.models.predict(direct, x)?, se: None };
-        if found.is_finite() { Ok(found) } else { Err(not_finite()) }
+        let effects = match self.recipe.effect_model() {
+            Some(direct) if want == Want::Effect => {
+                Effects { tau: self.models.predict(direct, x)?, ..Effects::default() }
+            }
+            _ => self.recipe.effects(&self.models, x)?,
+        };
+        if effects.is_finite() { Ok(vec![effects]) } else { Err(not_finite()) }
     }
 
     fn diagnostics(&self) -> &Diagnostics {
@@ -141,8 +137,8 @@ impl FittedModel for MetaModel {
         Ok(state)
     }
 
-    fn held_out_effects(&self) -> Option<&Effects> {
-        self.held_out.as_ref()
+    fn held_out(&self) -> Option<&[Effects]> {
+        self.held_out.as_ref().map(std::slice::from_ref)
     }
 }
 
