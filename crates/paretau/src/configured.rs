@@ -134,6 +134,16 @@ mod tests {
     }
 
     #[test]
+    fn learners_and_nets_take_configurations_of_their_own_type() {
+        use paretau_learners::{T_LEARNER, X_LEARNER};
+        use paretau_neural::nets::{DPSW_NORM, TARNET};
+        assert!(ConfiguredEstimator::new(&T_LEARNER, (T_LEARNER.preset)()).is_ok());
+        assert!(ConfiguredEstimator::new(&X_LEARNER, (X_LEARNER.preset)()).is_ok());
+        assert!(ConfiguredEstimator::new(&TARNET, (TARNET.preset)()).is_ok());
+        assert!(ConfiguredEstimator::new(&DPSW_NORM, (DPSW_NORM.preset)()).is_ok());
+    }
+
+    #[test]
     fn numbers_that_json_cannot_hold_are_refused() {
         for penalty in [f64::NAN, f64::INFINITY] {
             let config = LinearConfig { penalty: Some(penalty), ..(LR_2.preset)() };
