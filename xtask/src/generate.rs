@@ -92,28 +92,86 @@ fn estimators_page(estimators: &[Value]) -> String {
         }
     }
     out += "\n## Parameters\n";
-    for estimator in estimators {
-        let _ = write!(
-            out,
-            "\n### {}\n\n{}. {}\n",
-            text(estimator, "name"),
-            text(estimator, "summary"),
-            text(estimator, "reference")
-        );
-        let aliases: Vec<String> =
-            items(estimator, "aliases").filter_map(Value::as_str).map(|a| format!("`{a}`")).collect();
-        if !aliases.is_empty() {
-            let _ = write!(out, "\nAlso called {}.\n", aliases.join(", "));
+    for family in &families {
+        let members: Vec<&Value> = estimators.iter().filter(|e| text(e, "family") == *family).collect();
+        let shared = shared_params(&members);
+        if !shared.is_empty() {
+            let _ = write!(out, "\n### {}\n\n{TABLE}", shared_heading(family));
+            shared.iter().for_each(|param| out += &row(param));
         }
-        if items(estimator, "params").next().is_none() {
-            out += "\nNo parameters.\n";
-            continue;
+        for estimator in &members {
+            out += &estimator_section(estimator, &members, &shared);
         }
-        out += "\n| parameter | default | accepts | meaning |\n|---|---|---|---|\n";
-        for param in items(estimator, "params") {
-            let (name, accepts, help) = (text(param, "name"), text(param, "accepts"), text(param, "help"));
-            let default = default_text(param);
-            let _ = writeln!(out, "| `{name}` | {default} | {} | {} |", cell(accepts), cell(help));
+    }
+    out
+}
+
+/// The head of a table of parameters.
+const TABLE: &str = "| parameter | default | accepts | meaning |\n|---|---|---|---|\n";
+
+fn row(param: &Value) -> String {
+    let (name, accepts, help) = (text(param, "name"), text(param, "accepts"), text(param, "help"));
+    format!("| `{name}` | {} | {} | {} |\n", default_text(param), cell(accepts), cell(help))
+}
+
+fn shared_heading(family: &str) -> String {
+    format!("Every {family} estimator")
+}
+
+/// The parameter of that name, if the estimator has one that takes and means the same.
+fn same_param<'a>(estimator: &'a Value, param: &Value) -> Option<&'a Value> {
+    items(estimator, "params").find(|own| ["name", "accepts", "help"].iter().all(|key| own[key] == param[key]))
+}
+
+/// Parameters that all estimators of a family have, so that they are explained once.
+fn shared_params<'a>(family: &[&'a Value]) -> Vec<&'a Value> {
+    let [first, others @ ..] = family else { return vec![] };
+    if others.is_empty() {
+        return vec![];
+    }
+    items(first, "params").filter(|param| others.iter().all(|other| same_param(other, param).is_some())).collect()
+}
+
+/// One estimator with the parameters of its own; those explained elsewhere are listed only where their default differs.
+fn estimator_section(estimator: &Value, family: &[&Value], shared: &[&Value]) -> String {
+    let (name, class) = (text(estimator, "name"), text(estimator, "class"));
+    let mut out = format!("\n### {name}\n\n{}. {}\n", text(estimator, "summary"), text(estimator, "reference"));
+    let aliases: Vec<String> =
+        items(estimator, "aliases").filter_map(Value::as_str).map(|a| format!("`{a}`")).collect();
+    if !aliases.is_empty() {
+        let _ = write!(out, "\nAlso called {}.\n", aliases.join(", "));
+    }
+    if items(estimator, "params").next().is_none() {
+        return out + "\nNo parameters.\n";
+    }
+    let first = family.iter().copied().find(|other| text(other, "class") == class).filter(|f| text(f, "name") != name);
+    let explained = |param: &Value| match first {
+        Some(first) => same_param(first, param),
+        None => shared.iter().copied().find(|other| other["name"] == param["name"]),
+    };
+    let rows: String = items(estimator, "params")
+        .filter(|param| explained(param).is_none_or(|other| other["default"] != param["default"]))
+        .map(row)
+        .collect();
+    let elsewhere = match first {
+        Some(first) => Some(format!("those of [`{0}`](#{0})", text(first, "name"))),
+        None if shared.is_empty() => None,
+        None => {
+            let heading = shared_heading(text(estimator, "family"));
+            let anchor = heading.to_lowercase().replace(' ', "-");
+            Some(format!("those of [every {} estimator](#{anchor})", text(estimator, "family")))
+        }
+    };
+    match (elsewhere, rows.is_empty()) {
+        (Some(link), true) => {
+            let _ = write!(out, "\nIts parameters are {link}.\n");
+        }
+        (Some(link), false) => {
+            let _ =
+                write!(out, "\nIts parameters are {link}, and these, or these with another default:\n\n{TABLE}{rows}");
+        }
+        (None, _) => {
+            let _ = write!(out, "\n{TABLE}{rows}");
         }
     }
     out
@@ -205,5 +263,26 @@ mod tests {
     fn tables_survive_bars() {
         let metrics = [json!({"name": "m", "better": "near_one", "needs": "rows", "summary": "a | b"})];
         assert!(metrics_page(&metrics).contains("| `m` | near one | treatment and outcome | a \\| b |"));
+    }
+
+    #[test]
+    fn a_parameter_is_explained_once() {
+        let param = |name: &str, default: i64| json!({"name": name, "accepts": "a number", "default": default, "default_text": default.to_string(), "help": format!("About {name}.")});
+        let entry = |name: &str, class: &str, params: Vec<Value>| {
+            json!({"name": name, "class": class, "family": "neural", "summary": "Does it", "reference": "A, 2020",
+                   "params": params})
+        };
+        let page = estimators_page(&[
+            entry("one", "One", vec![param("alpha", 1), param("steps", 5)]),
+            entry("two", "Two", vec![param("steps", 5)]),
+            entry("three", "Three", vec![param("beta", 1), param("steps", 7)]),
+            entry("three-b", "Three", vec![param("beta", 2), param("steps", 7)]),
+        ]);
+        assert!(page.contains("### Every neural estimator\n"), "{page}");
+        assert!(page.contains("Its parameters are those of [every neural estimator](#every-neural-estimator).\n"));
+        assert!(page.contains("Its parameters are those of [`three`](#three), and these"), "{page}");
+        let count = |row: &str| page.matches(row).count();
+        assert_eq!((count("| `alpha` | `1` |"), count("| `steps` | `5` |"), count("| `steps` | `7` |")), (1, 1, 1));
+        assert_eq!((count("| `beta` | `1` |"), count("| `beta` | `2` |")), (1, 1), "{page}");
     }
 }

@@ -1,4 +1,4 @@
-//! The networks' side of `bench/bench_neural.py`: one measurement a call, its number on stdout (and for whole jobs,
+//! The networks' side of `bench/bench_neural.py`: one measurement per call, its number on stdout (and for whole jobs,
 //! the same in processor time).
 //!
 //! `cargo run --release --example time_steps -- WHAT …` with WHAT one of
@@ -74,7 +74,7 @@ fn design(n: usize, d: usize, filled: f64) -> Design {
     Design::new(x, t, y).unwrap()
 }
 
-/// Median milliseconds a step over some seconds.
+/// Median milliseconds per step over some seconds.
 fn step_time(shape: &Shape, seconds: f64, batch_norm: bool) -> f64 {
     let n = shape.batch;
     let design = design(n, shape.d, shape.filled);

@@ -41,17 +41,17 @@ impl Mixture {
         let n = rows.len();
         let mut mixed = Answer { mu0: vec![0.0; n], mu1: vec![0.0; n], e: Vec::new() };
         for ((net, share), work) in self.nets.iter().zip(work) {
-            let said = net.answer(x, rows, work)?;
+            let own = net.answer(x, rows, work)?;
             let add = |to: &mut [f64], from: &[f64]| to.iter_mut().zip(from).for_each(|(a, b)| *a += share * b);
-            add(&mut mixed.mu0, &said.mu0);
-            add(&mut mixed.mu1, &said.mu1);
-            mixed.e = said.e;
+            add(&mut mixed.mu0, &own.mu0);
+            add(&mut mixed.mu1, &own.mu1);
+            mixed.e = own.e;
         }
         Ok(mixed)
     }
 }
 
-/// The members of a fitted ensemble with what the fit had to say.
+/// The members of a fitted ensemble with the diagnostics of the fit.
 #[derive(Debug)]
 pub struct NetModel {
     pub(crate) members: Vec<Mixture>,

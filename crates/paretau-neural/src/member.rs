@@ -57,7 +57,7 @@ impl Job<'_> {
             fluctuates: kind.fluctuates(),
             scale,
             outcome: design.outcome(),
-            tells_e: spec.propensity.is_some(),
+            gives_propensity: spec.propensity.is_some(),
             clamps: scaler.clamps,
             first_step: first.as_ref().map(|net| net.hidden.clone()),
         };

@@ -23,7 +23,7 @@ pub(crate) struct Answer {
     pub(crate) e: Vec<f64>,
 }
 
-/// What a member's state says beside its parameters.
+/// What a member's state holds beside its parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct MemberInfo {
     pub(crate) spec: RepSpec,
@@ -31,7 +31,8 @@ pub(crate) struct MemberInfo {
     pub(crate) scale: OutcomeScale,
     pub(crate) outcome: OutcomeKind,
     /// Whether the propensity of the net answers for `e`.
-    pub(crate) tells_e: bool,
+    #[serde(rename = "tells_e")]
+    pub(crate) gives_propensity: bool,
     /// Whether far-out features are held back.
     pub(crate) clamps: bool,
     /// Hidden units of a propensity net of its own, trained before.
@@ -81,7 +82,7 @@ impl Predictor {
 
     /// The same net with another net's propensity.
     pub(crate) fn with_propensity_net(mut self, net: PlainPredictor) -> Self {
-        self.info.tells_e = false;
+        self.info.gives_propensity = false;
         self.info.first_step = Some(net.hidden.clone());
         self.first = Some(net);
         self
@@ -89,7 +90,7 @@ impl Predictor {
 
     pub(crate) fn work(&self, capacity: usize, wanted: Want) -> PredictWork {
         let with_propensity = wanted == Want::Everything;
-        let own = self.nets.propensity.as_ref().filter(|_| with_propensity && self.info.tells_e);
+        let own = self.nets.propensity.as_ref().filter(|_| with_propensity && self.info.gives_propensity);
         let encoders = if own.is_some() { &self.nets.encoders } else { &self.outcome_encoders.0 };
         PredictWork {
             rows: Rows::default(),

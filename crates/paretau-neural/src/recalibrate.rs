@@ -124,8 +124,8 @@ mod tests {
     #[test]
     fn errors_within_their_noise_are_left_alone_and_probabilities_stay_so() {
         let (design, held) = case(0.0, false);
-        let (found, told) = shift(&design, &all(&design), &held).unwrap();
-        for (by, [mean, error]) in found.arms.into_iter().zip(told) {
+        let (found, errors) = shift(&design, &all(&design), &held).unwrap();
+        for (by, [mean, error]) in found.arms.into_iter().zip(errors) {
             assert!(by.abs() <= mean.abs() && (mean.abs() > error || by == 0.0));
         }
         let mut effects = Effects::from_outcomes(vec![0.0, 0.3, 1.0], vec![0.0, 0.3, 1.0]);

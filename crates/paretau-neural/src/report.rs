@@ -96,7 +96,7 @@ fn weights(out: &mut Diagnostics, design: &Design, member: &Member, parts: &Trai
         rows.iter().map(|&i| known[i]).collect()
     } else {
         let first = &member.predictor;
-        if !first.info.tells_e && first.info.first_step.is_none() {
+        if !first.info.gives_propensity && first.info.first_step.is_none() {
             return Ok(());
         }
         let mut work = first.work(512, Want::Everything);

@@ -2,8 +2,8 @@
 //!
 //! Nets that learn from few or noisy rows find differences between people where there are none, and no early stopping on the
 //! outcome's loss sees it: the effect is a small part of the outcome. With `h` the effect minus its mean and `s = t - e` the surprise
-//! in the treatment, keeping a part `a` of the spread makes the outcomes `mu - (1 - a) s h`. Held-out residuals tell the best `a`, a
-//! ratio of sums in which no weight is ever large: rows that could only have been treated one way have `s` near zero and say
+//! in the treatment, keeping a part `a` of the spread makes the outcomes `mu - (1 - a) s h`. Held-out residuals show the best `a`, a
+//! ratio of sums in which no weight is ever large: rows that could only have been treated one way have `s` near zero and show
 //! nothing (Robinson's residuals, as in the calibration test of causal forests). Taken back is only what the rows are fairly sure
 //! of: `1 - a` less its standard error, so that nets with nothing wrong keep very nearly all of what they found.
 //!
@@ -55,7 +55,7 @@ impl Shrink {
     }
 }
 
-/// What held-out `rows` say: `held_out` by members that did not see them, `all` by the whole ensemble. Also the part of the spread
+/// What held-out `rows` bear out: `held_out` by members that did not see them, `all` by the whole ensemble. Also the part of the spread
 /// that fits best and its standard error. None without a propensity.
 pub(crate) fn shrink(
     design: &Design,
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use paretau_core::{Dense, Features, Seed};
 
-    /// Rows whose effect is `slope` times the feature, and nets that say it is the feature itself.
+    /// Rows whose effect is `slope` times the feature, and nets that predict it to be the feature itself.
     fn case(slope: f64, binary: bool) -> (Design, Effects) {
         let n = 6000;
         let mut rng = Seed(5).rng();
@@ -118,15 +118,15 @@ mod tests {
             let own = sigmoid(0.5 * z);
             let treated = rng.bernoulli(own);
             let arm = f64::from(u8::from(treated)) - 0.5;
-            let (truth, said) = (0.3 * z + arm * (0.5 + slope * z), |arm: f64| 0.3 * z + arm * (0.5 + z));
+            let (truth, predicted) = (0.3 * z + arm * (0.5 + slope * z), |arm: f64| 0.3 * z + arm * (0.5 + z));
             if binary {
                 y.push(f64::from(u8::from(rng.bernoulli(sigmoid(truth)))));
-                mu0.push(sigmoid(said(-0.5)));
-                mu1.push(sigmoid(said(0.5)));
+                mu0.push(sigmoid(predicted(-0.5)));
+                mu1.push(sigmoid(predicted(0.5)));
             } else {
                 y.push(truth + rng.normal());
-                mu0.push(said(-0.5));
-                mu1.push(said(0.5));
+                mu0.push(predicted(-0.5));
+                mu1.push(predicted(0.5));
             }
             x.push(z);
             t.push(u8::from(treated));

@@ -9,7 +9,7 @@ use paretau_kernels::weights::{Pooling, Weigher, Weighting};
 
 use crate::loss::outcome::sigmoid;
 
-/// Fewer held-out rows of an arm than this say nothing.
+/// Fewer held-out rows per arm than this are too few to go by.
 pub(crate) const FEW: usize = 10;
 
 /// No probability is nearer to 0 or 1 than this.
@@ -38,15 +38,19 @@ pub(crate) fn khat(log_weights: &[f64]) -> Option<f64> {
     khat.is_finite().then_some(khat)
 }
 
-/// Whether averages over weights with this tail mean anything. Where no tail can be told, nothing speaks against them.
+/// Whether averages over weights with this tail mean anything. Where no tail can be fitted, nothing speaks against them.
 pub(crate) fn is_reliable(khat: Option<f64>, n: usize) -> bool {
     khat.is_none_or(|khat| khat <= khat_threshold(n))
 }
 
-/// The propensities of some rows: the users' where they gave them, else those `told` by a net.
-pub(crate) fn propensities<'a>(design: &Design, rows: &[usize], told: Option<&'a [f64]>) -> Option<Cow<'a, [f64]>> {
+/// The propensities of some rows: the users' where they gave them, else those `predicted` by a net.
+pub(crate) fn propensities<'a>(
+    design: &Design,
+    rows: &[usize],
+    predicted: Option<&'a [f64]>,
+) -> Option<Cow<'a, [f64]>> {
     let known = design.propensity().map(|all| rows.iter().map(|&i| all[i]).collect::<Vec<f64>>());
-    known.map(Cow::Owned).or_else(|| told.map(Cow::Borrowed))
+    known.map(Cow::Owned).or_else(|| predicted.map(Cow::Borrowed))
 }
 
 /// Held-out rows with weights that make either arm stand for all of them.
@@ -61,10 +65,10 @@ pub(crate) struct HeldOut {
 }
 
 impl HeldOut {
-    /// Weighs `rows` by the users' propensity, else by `told`; nothing without either or with too few rows of an arm.
-    pub(crate) fn new(design: &Design, rows: &[usize], told: Option<&[f64]>) -> Option<Self> {
+    /// Weighs `rows` by the users' propensity, else by `predicted`; nothing without either or with too few rows of an arm.
+    pub(crate) fn new(design: &Design, rows: &[usize], predicted: Option<&[f64]>) -> Option<Self> {
         let t: Vec<u8> = rows.iter().map(|&i| design.t()[i]).collect();
-        let e = &propensities(design, rows, told)?;
+        let e = &propensities(design, rows, predicted)?;
         let n_treated = t.iter().filter(|&&t| t == 1).count();
         if n_treated < FEW || t.len() - n_treated < FEW {
             return None;

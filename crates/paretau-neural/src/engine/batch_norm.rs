@@ -137,7 +137,7 @@ impl<T: Real> BatchNormed<T> {
         let places = running.mean.range().zip(running.variance.range());
         for ((mean, variance), (m, v)) in self.mean.iter().zip(&self.variance).zip(places) {
             let variance = *variance * unbiased;
-            // Sums too large to be squared say nothing that could be kept.
+            // Sums too large to be squared hold nothing that could be kept.
             if variance.is_finite() {
                 params[m] += momentum * (*mean - params[m]);
                 params[v] += momentum * (variance - params[v]);

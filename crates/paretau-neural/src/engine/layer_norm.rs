@@ -10,7 +10,7 @@ use super::norm::EPS;
 pub(super) struct LayerNormed<T> {
     /// Normalised sums.
     z: Vec<T>,
-    /// One over the standard deviation, one a row and net.
+    /// One over the standard deviation, one per row and net.
     scale: Vec<T>,
 }
 

@@ -1,4 +1,4 @@
-//! All parameters of a model live in one flat vector; a layout says which stretch is which matrix.
+//! All parameters of a model live in one flat vector; a layout knows which stretch is which matrix.
 //!
 //! One vector makes the optimiser, clipping, snapshots and checkpoints one loop each.
 

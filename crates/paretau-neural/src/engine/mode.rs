@@ -4,7 +4,7 @@ use paretau_kernels::real::Real;
 
 use super::dropout::Dropout;
 
-/// What a forward pass is for: said by the caller, never guessed from whether something is dropped.
+/// What a forward pass is for: named by the caller, never guessed from whether something is dropped.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Mode<T> {
     /// A step of training, with the units that it drops.

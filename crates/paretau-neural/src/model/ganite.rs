@@ -2,7 +2,7 @@
 //! completed outcomes which arm was received, and an inference net learns both outcomes from the completed rows against a
 //! second discriminator. Generator and inference net really play against their discriminators: they are drawn to what fools them.
 //!
-//! The inference net is laid out first and as a shared representation net (trunk, then one head an arm), so that prediction
+//! The inference net is laid out first and as a shared representation net (trunk, then one head per arm), so that prediction
 //! needs nothing of its own.
 
 use std::ops::Range;
@@ -139,8 +139,8 @@ impl<T: Real> Ganite<T> {
             self.completed[arm].clear();
             for i in 0..n {
                 let own = usize::from(self.t[i]) == arm;
-                let said = self.meaning(self.generated.heads[arm].output()[i]);
-                self.completed[arm].push(if own { self.y[i] } else { said });
+                let generated = self.meaning(self.generated.heads[arm].output()[i]);
+                self.completed[arm].push(if own { self.y[i] } else { generated });
             }
         }
         self.generated_fresh = true;
@@ -360,10 +360,10 @@ impl<T: Real> Ganite<T> {
     ) -> Result<f64, KernelError> {
         self.inferred_fresh = false;
         let Self { loss, inference, rows: buffer, inferred, capacity, .. } = self;
-        mean_loss(sample, rows, (*loss, *capacity, buffer), |input, part, said| {
+        mean_loss(sample, rows, (*loss, *capacity, buffer), |input, part, outputs| {
             inference.forward(params, input, (part.len(), Mode::Evaluation), inferred, parallelism)?;
             let own = |(place, &i): (usize, &usize)| inferred.heads[usize::from(sample.t[i])].output()[place];
-            said.extend(part.iter().enumerate().map(own));
+            outputs.extend(part.iter().enumerate().map(own));
             Ok(())
         })
     }
@@ -436,7 +436,7 @@ impl<T: Real> Model<T> for Ganite<T> {
         params: &[T],
         parallelism: Parallelism,
     ) -> Result<Scores> {
-        // The generator is shown the observed outcome, so no held-out loss of its own says anything: its stage runs its length.
+        // The generator is shown the observed outcome, so no held-out loss of its own means anything: its stage runs its length.
         let objective = if stage == 0 { 0.0 } else { self.score(sample, rows, params, parallelism).map_err(failed)? };
         let values = [("valid_factual".to_owned(), objective)].into_iter().collect();
         Ok(Scores { objective, values })

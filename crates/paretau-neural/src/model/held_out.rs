@@ -7,7 +7,7 @@ use crate::data::{Rows, Sample};
 use crate::engine::Input;
 use crate::loss::OutcomeLoss;
 
-/// Weighted mean loss over `rows`; `answer` runs the net on a piece and pushes what it says of each row.
+/// Weighted mean loss over `rows`; `answer` runs the net on a piece and pushes its output for each row.
 pub(super) fn mean_loss<T: Real>(
     sample: &Sample<T>,
     rows: &[usize],
@@ -15,12 +15,12 @@ pub(super) fn mean_loss<T: Real>(
     mut answer: impl FnMut(Input<'_, T>, &[usize], &mut Vec<T>) -> Result<(), KernelError>,
 ) -> Result<f64, KernelError> {
     let (mut total, mut mass) = (0.0, 0.0);
-    let mut said = Vec::with_capacity(capacity);
+    let mut outputs = Vec::with_capacity(capacity);
     for part in rows.chunks(capacity.max(1)) {
         sample.table.gather(part, buffer);
-        said.clear();
-        answer(buffer.input(&sample.table)?, part, &mut said)?;
-        for (&i, &h) in part.iter().zip(&said) {
+        outputs.clear();
+        answer(buffer.input(&sample.table)?, part, &mut outputs)?;
+        for (&i, &h) in part.iter().zip(&outputs) {
             let s = sample.weight[i].to_f64();
             total += s * loss.at(h, sample.y[i]).0.to_f64();
             mass += s;

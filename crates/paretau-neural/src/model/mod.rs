@@ -52,7 +52,7 @@ pub trait Model<T: Real>: Send {
     /// The step of a phase on the batch was taken: folds what the nets remember of batches into `params`.
     fn absorb(&mut self, _phase: usize, _params: &mut [T]) {}
 
-    /// Scores on held-out rows, without dropout. `stage` says which part of the training asks.
+    /// Scores on held-out rows, without dropout. `stage` is the part of the training that asks.
     fn validate(
         &mut self,
         stage: usize,

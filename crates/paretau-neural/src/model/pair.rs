@@ -1,4 +1,4 @@
-//! A trunk with one head an arm, each head run on all rows.
+//! A trunk with one head per arm, each head run on all rows.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use paretau_kernels::real::Real;
 use super::spec::RepSpec;
 use crate::engine::{Activation, Input, Layout, Mode, Net, NetShape, NetWork};
 
-/// A trunk with one head an arm.
+/// A trunk with one head per arm.
 #[derive(Debug, Clone)]
 pub(super) struct Pair {
     pub(super) trunk: Net,

@@ -23,7 +23,7 @@ pub struct PlainSpec {
     pub activation: Activation,
     /// Share of hidden units dropped in training.
     pub dropout: f64,
-    /// Loss of a row.
+    /// Loss per row.
     pub loss: OutcomeLoss,
 }
 
@@ -106,9 +106,9 @@ impl<T: Real> PlainNet<T> {
         parallelism: Parallelism,
     ) -> Result<f64, KernelError> {
         let Self { spec, net, rows: buffer, work, capacity, .. } = self;
-        mean_loss(sample, rows, (spec.loss, *capacity, buffer), |input, part, said| {
+        mean_loss(sample, rows, (spec.loss, *capacity, buffer), |input, part, outputs| {
             net.forward(params, input, (part.len(), Mode::Evaluation), work, parallelism)?;
-            said.extend_from_slice(work.output());
+            outputs.extend_from_slice(work.output());
             Ok(())
         })
     }

@@ -42,7 +42,7 @@ pub struct RepSpec {
 /// The losses of a representation net.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Objective {
-    /// Loss of a row.
+    /// Loss per row.
     pub loss: OutcomeLoss,
     /// How rows are weighted.
     pub weighting: Weighting,
@@ -64,14 +64,14 @@ pub struct Objective {
 fn norm<'de, D: Deserializer<'de>>(input: D) -> Result<Norm, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Told {
+    enum Stored {
         Flag(bool),
         Name(Norm),
     }
-    Ok(match Told::deserialize(input)? {
-        Told::Flag(false) => Norm::None,
-        Told::Flag(true) => Norm::Layer,
-        Told::Name(norm) => norm,
+    Ok(match Stored::deserialize(input)? {
+        Stored::Flag(false) => Norm::None,
+        Stored::Flag(true) => Norm::Layer,
+        Stored::Name(norm) => norm,
     })
 }
 
