@@ -14,6 +14,7 @@ mod entry;
 mod error;
 mod estimator;
 mod features;
+mod hex;
 mod names;
 mod observe;
 mod oracle;
@@ -30,6 +31,7 @@ pub use entry::{ConfigEntry, EstimatorEntry, EstimatorInfo, Family, Handles, Loa
 pub use error::{Error, ErrorKind, Result};
 pub use estimator::{CheckpointStore, Estimator, FitContext, FittedModel};
 pub use features::{Column, ColumnKind, Csr, Dense, Features};
+pub use hex::hex;
 pub use names::nearest;
 pub use observe::{Event, Interrupt, Observer, Silent};
 pub use oracle::Oracle;

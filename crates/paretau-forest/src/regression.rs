@@ -4,13 +4,14 @@ use paretau_core::{
     BaseEntry, Event, Features, FitContext, FittedRegressor, Handles, Importance, ParamKind, ParamSpec, Params,
     RegressionTask, Regressor, Result, State, Target, resolve,
 };
+use paretau_kernels::numeric::weighted_mean;
 use serde::{Deserialize, Serialize};
 
 use crate::bins::Bins;
 use crate::grow::{Candidates, Growth};
 use crate::importance::importance;
 use crate::input::{self, ground};
-use crate::mean_forest::{MeanForest, weighted_mean};
+use crate::mean_forest::MeanForest;
 use crate::recipes::Kitchen;
 use crate::sample::{Sampler, Sampling, Units};
 use crate::split::Variance;

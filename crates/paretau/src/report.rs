@@ -1,7 +1,7 @@
 //! From a model to the records of its report, and to the page.
 
 use paretau_core::{Result, Warning};
-use paretau_eval::{ArmOverlap, IMBALANCE, OverlapReport};
+use paretau_nuisance::{ArmOverlap, IMBALANCE, OverlapReport};
 use paretau_report::{Average, Balance, Bin, Curve, Interval, Making, Overlap, Param, Question, Records};
 use serde_json::Value;
 

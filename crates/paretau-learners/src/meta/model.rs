@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use paretau_core::{
     Contrast, Diagnostics, Effects, Error, Features, FittedModel, FittedRegressor, Result, State, Toolbox,
 };
+use paretau_nuisance::Calibrator;
 use serde::{Deserialize, Serialize};
-
-use crate::calibrate::Calibrator;
 
 use super::{dr_learner, r_learner, s_learner, t_learner, x_learner};
 

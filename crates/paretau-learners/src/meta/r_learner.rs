@@ -7,6 +7,7 @@ use paretau_core::{
     ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family, Features, FitContext, FittedModel,
     ParamKind, ParamSpec, Result, Target, Toolbox,
 };
+use paretau_nuisance::{CrossTask, HeldOut, PropensityChoice, cross_fit, design_folds, fit_all, two_arms};
 use serde::{Deserialize, Serialize};
 
 use super::model::{MetaModel, Parts, Recipe, around_mean, load};
@@ -14,9 +15,6 @@ use super::setup::{
     BASE, BASE_PARAMS, CALIBRATE, CROSS_FIT, EFFECT_BASE, EFFECT_PARAMS, FOLDS, HANDLES, PROPENSITY_BASE,
     PROPENSITY_PARAMS, Tool, enough_of_each_arm, fit_for, learners, no_empty_column, outcome_target, stage, treatment,
 };
-use crate::crossfit::{CrossTask, HeldOut, cross_fit, design_folds, fit_all};
-use crate::linear::two_arms;
-use crate::nuisance::PropensityChoice;
 
 pub(super) const PARTS: &[&str] = &["m", "e", "tau"];
 const NAME: &str = "r-learner";

@@ -4,12 +4,11 @@ use paretau_core::{
     Column, ColumnKind, ConfigEntry, Csr, Dense, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family,
     Features, FitContext, FittedModel, ParamSpec, Result,
 };
+use paretau_nuisance::{CrossTask, fit_all, two_arms};
 use serde::{Deserialize, Serialize};
 
 use super::model::{MetaModel, Parts, Recipe, load};
 use super::setup::{BASE, BASE_PARAMS, HANDLES, Tool, no_empty_column, outcome_target, stage, treatment};
-use crate::crossfit::{CrossTask, fit_all};
-use crate::linear::two_arms;
 
 pub(super) const PARTS: &[&str] = &["mu"];
 const NAME: &str = "s-learner";
@@ -67,6 +66,7 @@ impl Estimator for SLearner {
             groups: design.groups(),
             target: outcome_target(design),
             learn_from: None,
+            most_rows: None,
         };
         let fitted = fit_all(&task, self.tool.learner.as_ref(), &stage(ctx, "outcomes")?)?;
         let mut parts = Parts::default();

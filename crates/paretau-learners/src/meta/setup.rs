@@ -2,7 +2,7 @@
 
 use paretau_core::{Design, Error, Features, Handles, ParamKind, ParamSpec, Params, Regressor, Result, Toolbox};
 
-pub(super) use crate::nuisance::{outcome_target, stage};
+pub(super) use paretau_nuisance::{outcome_target, stage};
 
 /// A base learner ready to fit, with its name for the model's state.
 #[derive(Debug)]

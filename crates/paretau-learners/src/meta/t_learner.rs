@@ -4,14 +4,13 @@ use paretau_core::{
     ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family, Features, FitContext, FittedModel,
     ParamSpec, Result,
 };
+use paretau_nuisance::{CrossTask, fit_all, two_arms};
 use serde::{Deserialize, Serialize};
 
 use super::model::{MetaModel, Parts, Recipe, load};
 use super::setup::{
     BASE, BASE_PARAMS, HANDLES, Tool, arm_mask, enough_of_each_arm, no_empty_column, outcome_target, stage,
 };
-use crate::crossfit::{CrossTask, fit_all};
-use crate::linear::two_arms;
 
 pub(super) const PARTS: &[&str] = &["mu0", "mu1"];
 const NAME: &str = "t-learner";

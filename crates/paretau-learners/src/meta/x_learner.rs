@@ -8,6 +8,7 @@ use paretau_core::{
     ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family, Features, FitContext, FittedModel,
     ParamSpec, Result, Target, Toolbox,
 };
+use paretau_nuisance::{CrossTask, HeldOut, PropensityChoice, design_folds, fit_all, two_arms};
 use serde::{Deserialize, Serialize};
 
 use super::model::{MetaModel, Parts, Recipe, around_mean, load, mixed};
@@ -15,9 +16,6 @@ use super::setup::{
     BASE, BASE_PARAMS, CALIBRATE, EFFECT_BASE, EFFECT_PARAMS, HANDLES, PROPENSITY_BASE, PROPENSITY_PARAMS, Tool,
     arm_mask, enough_of_each_arm, fit_for, learners, no_empty_column, outcome_target, stage,
 };
-use crate::crossfit::{CrossTask, HeldOut, design_folds, fit_all};
-use crate::linear::two_arms;
-use crate::nuisance::PropensityChoice;
 
 pub(super) const PARTS: &[&str] = &["mu0", "mu1", "tau0", "tau1", "e"];
 /// Folds behind the choice of a propensity model.

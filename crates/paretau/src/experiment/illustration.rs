@@ -184,7 +184,7 @@ fn tell(name: &str, fit: TailFit, out: &[f64]) -> Option<RunTail> {
 }
 
 fn numeric(error: KernelError) -> Error {
-    crate::overlap::numeric(error)
+    Error::Numeric { what: "Pareto smoothing of the weights", message: error.to_string() }
 }
 
 /// The curves, one row a point, for programs.
