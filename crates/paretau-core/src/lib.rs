@@ -15,6 +15,7 @@ mod entry;
 mod error;
 mod estimator;
 mod features;
+mod hex;
 mod names;
 mod observe;
 mod oracle;
@@ -35,6 +36,7 @@ pub use entry::{
 pub use error::{Error, ErrorKind, Result};
 pub use estimator::{CheckpointStore, DEFAULT_VALID_SHARE, Estimator, FitContext, FittedModel, Want};
 pub use features::{Column, ColumnKind, Csr, Dense, Features};
+pub use hex::hex;
 pub use names::nearest;
 pub use observe::{Event, Interrupt, Observer, Silent};
 pub use oracle::Oracle;

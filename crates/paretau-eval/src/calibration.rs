@@ -2,10 +2,10 @@
 //! predicted.
 
 use paretau_core::{Features, Result};
+use paretau_nuisance::inference::{Score, mean};
+use paretau_nuisance::ols::ols;
+use paretau_nuisance::{Nuisance, Observed, same_length};
 use serde::{Deserialize, Serialize};
-
-use crate::ols::ols;
-use crate::{Nuisance, Observed, Score};
 
 /// Coefficients of the calibration regression; both are 1 for perfect predictions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -37,8 +37,8 @@ pub fn calibration(rows: &Observed<'_>, nuisance: &Nuisance, tau: &[f64]) -> Cal
     let mut fitted = if columns.is_empty() { None } else { ols(&columns, &residual, &w, rows.groups) }
         .unwrap_or_default()
         .into_iter();
-    let mean = if has_mean { fitted.next() } else { None };
-    Calibration { mean, heterogeneity: if varies { fitted.next() } else { None } }
+    let of_mean = if has_mean { fitted.next() } else { None };
+    Calibration { mean: of_mean, heterogeneity: if varies { fitted.next() } else { None } }
 }
 
 /// Best linear projection of the effect on some features: least squares of doubly robust scores on a constant and the
@@ -50,7 +50,7 @@ pub fn best_linear_projection(
     columns: &[usize],
 ) -> Result<Option<Vec<Score>>> {
     let n = scores.len();
-    crate::rows::same_length("doubly robust scores", x.n_rows(), n)?;
+    same_length("doubly robust scores", x.n_rows(), n)?;
     let mut design = vec![vec![1.0; n]];
     let mut row = vec![0.0; x.n_cols()];
     design.extend(columns.iter().map(|_| vec![0.0; n]));
@@ -94,8 +94,8 @@ pub fn effect_groups(rows: &Observed<'_>, scores: &[f64], tau: &[f64], k: usize)
         let (y, weight) = (pick(rows.y), rows.weight.map(pick));
         let clusters: Option<Vec<u32>> = rows.groups.map(|g| own.iter().map(|&i| g[i]).collect());
         let sub = Observed { t: &t, y: &y, weight: weight.as_deref(), groups: clusters.as_deref() };
-        let predicted = crate::score::mean(&sub, &pick(tau)).value;
-        groups.push(EffectGroup { n: own.len(), predicted, seen: crate::score::mean(&sub, &pick(scores)) });
+        let predicted = mean(&sub, &pick(tau)).value;
+        groups.push(EffectGroup { n: own.len(), predicted, seen: mean(&sub, &pick(scores)) });
         start = end;
     }
     groups

@@ -2,7 +2,9 @@
 //! regression, and from plug-in differences. Lower is better. Per-row losses are public so that two models can be
 //! compared on the same rows, which is far sharper than comparing their means.
 
-use crate::{Nuisance, Observed, Score, score};
+use paretau_nuisance::inference::{Score, mean};
+use paretau_nuisance::scores::Residuals;
+use paretau_nuisance::{Nuisance, Observed};
 
 /// `(score - tau)²` of each row, with doubly robust scores (the DR-loss).
 pub fn dr_losses(tau: &[f64], scores: &[f64]) -> Vec<f64> {
@@ -12,7 +14,7 @@ pub fn dr_losses(tau: &[f64], scores: &[f64]) -> Vec<f64> {
 /// `((y - m) - (t - e) tau)²` of each row (the R-loss of Nie and Wager 2021).
 pub fn r_losses(rows: &Observed<'_>, nuisance: &Nuisance, tau: &[f64]) -> Vec<f64> {
     (0..tau.len())
-        .map(|i| ((rows.y[i] - nuisance.m[i]) - (f64::from(rows.t[i]) - nuisance.e[i]) * tau[i]).powi(2))
+        .map(|i| Residuals::new((rows.y[i], nuisance.m[i]), (f64::from(rows.t[i]), nuisance.e[i])).loss(tau[i]))
         .collect()
 }
 
@@ -25,7 +27,7 @@ pub fn t_losses(nuisance: &Nuisance, tau: &[f64]) -> Vec<f64> {
 /// error. Noise that both share cancels.
 pub fn difference(rows: &Observed<'_>, a: &[f64], b: &[f64]) -> Score {
     let gaps: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
-    score::mean(rows, &gaps)
+    mean(rows, &gaps)
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
 //! The list of metrics. The command line, Python and the docs iterate it, so a metric added here appears everywhere.
 
 use paretau_core::{FeatureRole, Oracle, Result, Seed};
+use paretau_kernels::numeric;
+use paretau_nuisance::inference::{Score, mean};
+use paretau_nuisance::{Nuisance, Observed, same_length};
 use serde::Serialize;
 
-use crate::{Nuisance, Observed, Score, Third, auuc, calibration, encoder_difference, losses, rate, score, truth};
+use crate::{Third, auuc, calibration, encoder_difference, losses, rate, truth};
 
 /// Which way is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -117,13 +120,13 @@ fn check(evidence: &Evidence<'_>) -> Result<()> {
     }
     if let Some(rows) = evidence.rows {
         rows.check()?;
-        crate::rows::same_length("predicted effects", rows.len(), n)?;
+        same_length("predicted effects", rows.len(), n)?;
     }
     if let Some(nuisance) = evidence.nuisance {
         nuisance.check(n)?;
     }
     if let Some(scores) = evidence.scores {
-        crate::rows::same_length("doubly robust scores", n, scores.len())?;
+        same_length("doubly robust scores", n, scores.len())?;
     }
     Ok(())
 }
@@ -149,7 +152,7 @@ pub const METRICS: &[Metric] = &[
         summary: "mean predicted effect",
         better: Better::Neither,
         needs: Needs::Effects,
-        compute: |e| Ok((!e.tau.is_empty()).then(|| Score::plain(e.tau.iter().sum::<f64>() / e.tau.len() as f64))),
+        compute: |e| Ok((!e.tau.is_empty()).then(|| Score::plain(numeric::mean(e.tau)))),
     },
     Metric {
         name: "ate_error",
@@ -163,9 +166,7 @@ pub const METRICS: &[Metric] = &[
         summary: "mean squared distance of the effect from doubly robust scores",
         better: Better::Lower,
         needs: Needs::Nuisance,
-        compute: |e| {
-            Ok(e.rows.zip(e.scores).map(|(rows, scores)| score::mean(&rows, &losses::dr_losses(e.tau, scores))))
-        },
+        compute: |e| Ok(e.rows.zip(e.scores).map(|(rows, scores)| mean(&rows, &losses::dr_losses(e.tau, scores)))),
     },
     Metric {
         name: "r_score",
@@ -173,9 +174,7 @@ pub const METRICS: &[Metric] = &[
         better: Better::Lower,
         needs: Needs::Nuisance,
         compute: |e| {
-            Ok(e.rows
-                .zip(e.nuisance)
-                .map(|(rows, nuisance)| score::mean(&rows, &losses::r_losses(&rows, nuisance, e.tau))))
+            Ok(e.rows.zip(e.nuisance).map(|(rows, nuisance)| mean(&rows, &losses::r_losses(&rows, nuisance, e.tau))))
         },
     },
     Metric {
@@ -183,9 +182,7 @@ pub const METRICS: &[Metric] = &[
         summary: "mean squared distance of the effect from the nuisance models' own difference",
         better: Better::Lower,
         needs: Needs::Nuisance,
-        compute: |e| {
-            Ok(e.rows.zip(e.nuisance).map(|(rows, nuisance)| score::mean(&rows, &losses::t_losses(nuisance, e.tau))))
-        },
+        compute: |e| Ok(e.rows.zip(e.nuisance).map(|(rows, nuisance)| mean(&rows, &losses::t_losses(nuisance, e.tau)))),
     },
     Metric {
         name: "autoc",

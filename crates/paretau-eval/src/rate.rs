@@ -7,9 +7,9 @@
 //! half-sample varies about the full estimate as the full estimate varies about the truth.
 
 use paretau_core::Seed;
+use paretau_kernels::numeric::sample_sd;
+use paretau_nuisance::{Observed, Score};
 use rayon::prelude::*;
-
-use crate::{Observed, Score};
 
 /// Half-samples behind a standard error.
 pub const HALF_SAMPLES: usize = 200;
@@ -127,7 +127,7 @@ pub fn rate(rows: &Observed<'_>, scores: &[f64], priority: &[f64], seed: Seed) -
         .collect();
     let autocs: Vec<f64> = draws.iter().map(|d| d.0).collect();
     let qinis: Vec<f64> = draws.iter().map(|d| d.1).collect();
-    (Score { value: autoc, se: sd(&autocs) }, Score { value: qini, se: sd(&qinis) })
+    (Score { value: autoc, se: sample_sd(&autocs) }, Score { value: qini, se: sample_sd(&qinis) })
 }
 
 /// Area under the uplift curve: the mean over k of `k/n` times the difference of arm means among the k rows with the
@@ -176,7 +176,7 @@ pub fn auuc(rows: &Observed<'_>, priority: &[f64], seed: Seed) -> Score {
         })
         .filter(|a| a.is_finite())
         .collect();
-    Score { value, se: sd(&draws) }
+    Score { value, se: sample_sd(&draws) }
 }
 
 /// The unit of each row in half-sampling: its group, or itself.
@@ -187,15 +187,6 @@ fn units(rows: &Observed<'_>) -> (Vec<usize>, usize) {
     names.dedup();
     let units = groups.iter().map(|g| names.partition_point(|n| n < g)).collect();
     (units, names.len())
-}
-
-fn sd(values: &[f64]) -> Option<f64> {
-    if values.len() < 2 {
-        return None;
-    }
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    Some((values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt())
 }
 
 #[cfg(test)]
@@ -264,7 +255,7 @@ mod tests {
             values.push(qini.value);
             errors.push(qini.se.unwrap());
         }
-        let ratio = errors.iter().sum::<f64>() / sets as f64 / sd(&values).unwrap();
+        let ratio = errors.iter().sum::<f64>() / sets as f64 / sample_sd(&values).unwrap();
         assert!((0.85..1.15).contains(&ratio), "{ratio}");
     }
 }

@@ -1,17 +1,16 @@
 //! Metrics that need the truth of a simulation.
 
 use paretau_core::{Oracle, Result};
-
-use crate::Score;
-use crate::rows::same_length;
+use paretau_kernels::numeric::{mean_and_squares, mean_sd};
+use paretau_nuisance::{Score, same_length};
 
 /// Root mean squared error of the predicted effects, the PEHE of Hill (2011); standard error by the delta method.
 pub fn pehe(tau: &[f64], truth: &Oracle) -> Result<Score> {
     let errors = squared_errors(tau, truth)?;
     let n = errors.len() as f64;
-    let mean = errors.iter().sum::<f64>() / n;
+    let (mean, squares) = mean_and_squares(&errors);
     let root = mean.sqrt();
-    let var = errors.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+    let var = squares / (n - 1.0).max(1.0);
     let se = if root > 0.0 { (var / n).sqrt() / (2.0 * root) } else { 0.0 };
     Ok(Score { value: root, se: Some(se) })
 }
@@ -20,10 +19,7 @@ pub fn pehe(tau: &[f64], truth: &Oracle) -> Result<Score> {
 /// effect is constant.
 pub fn pehe_rel(tau: &[f64], truth: &Oracle) -> Result<Option<Score>> {
     let score = pehe(tau, truth)?;
-    let true_tau = truth.tau();
-    let n = true_tau.len() as f64;
-    let mean = true_tau.iter().sum::<f64>() / n;
-    let sd = (true_tau.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt();
+    let (_, sd) = mean_sd(&truth.tau());
     // Rounding of mu1 - mu0 alone does not count as variation.
     let scale = truth.mu0().iter().chain(truth.mu1()).fold(0.0_f64, |m, v| m.max(v.abs()));
     Ok((sd > 1e-12 * scale).then(|| Score { value: score.value / sd, se: score.se.map(|s| s / sd) }))

@@ -3,6 +3,7 @@
 use paretau_core::{
     Design, Diagnostics, Effects, Error, Event, Features, FitContext, FittedModel, Result, State, Toolbox, Want,
 };
+use paretau_kernels::numeric::weighted_mean;
 use serde::{Deserialize, Serialize};
 
 use crate::bins::Bins;
@@ -14,7 +15,6 @@ use crate::forest::{Forest, GrowContext};
 use crate::importance::importance;
 use crate::input::{self, binned_rows};
 use crate::leaf::moments_width;
-use crate::mean_forest::weighted_mean;
 use crate::recipes;
 use crate::relabel::Arms;
 use crate::rows::CausalRows;

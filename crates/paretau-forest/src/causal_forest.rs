@@ -6,6 +6,7 @@ use paretau_core::{
     Abilities, BaseEntry, ConfigEntry, Design, Diagnostics, Error, Estimator, EstimatorInfo, Event, Family, FitContext,
     FittedModel, Handles, ParamKind, ParamSpec, Result, SearchRange, Toolbox,
 };
+use paretau_kernels::numeric::weighted_mean;
 use serde::{Deserialize, Serialize};
 
 use crate::arms::{ArmsForest, ArmsForestModel};
@@ -17,7 +18,6 @@ use crate::forest::{BinnedRows, GrowContext};
 use crate::grow::{Candidates, Growth};
 use crate::importance::importance;
 use crate::input::{self, binned_rows};
-use crate::mean_forest::weighted_mean;
 use crate::recipes::{self, CausalRule};
 use crate::rows::{CausalRows, two_arms};
 use crate::sample::{Sampler, Sampling, Units};

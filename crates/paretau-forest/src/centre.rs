@@ -2,13 +2,14 @@
 //! or a forest of what a line leaves over; whichever is closest to rows that it has not seen.
 
 use paretau_core::{BaseEntry, Error, Event, Features, FitContext, Result, State, Toolbox};
+use paretau_kernels::numeric::weighted_mean;
 use serde::{Deserialize, Serialize};
 
 use crate::bins::Bins;
 use crate::forest::{BinnedRows, GrowContext};
 use crate::grow::{Candidates, Growth};
 use crate::linear::Linear;
-use crate::mean_forest::{MeanForest, weighted_mean};
+use crate::mean_forest::MeanForest;
 use crate::rows::CausalRows;
 use crate::sample::{Sampler, Sampling, Units};
 use crate::split::Variance;

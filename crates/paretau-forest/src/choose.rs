@@ -6,6 +6,7 @@
 //! the rows' paired differences, that is where honest halves are too small to follow the effect.
 
 use paretau_core::{FitContext, Result};
+use paretau_nuisance::inference::clustered_mean;
 
 use crate::causal_forest::CausalForest;
 use crate::causal_model::out_of_bag;
@@ -14,7 +15,6 @@ use crate::forest::{BinnedRows, GrowContext};
 use crate::recipes;
 use crate::rows::CausalRows;
 use crate::sample::{Sampler, Units};
-use crate::summary::mean;
 
 /// Trees of a small forest.
 const TREES: usize = 50;
@@ -57,9 +57,9 @@ impl Trial<'_> {
         let mut best = (usual, 0.0);
         for &shape in &open[1..] {
             let differences: Vec<f64> = self.losses(shape)?.iter().zip(&losses).map(|(a, b)| a - b).collect();
-            let difference = mean(&differences, self.rows);
-            if difference.estimate < -difference.se && difference.estimate < best.1 {
-                best = (shape, difference.estimate);
+            let difference = clustered_mean(&differences, self.rows.weight, self.rows.groups);
+            if difference.value < -difference.se.unwrap_or(0.0) && difference.value < best.1 {
+                best = (shape, difference.value);
             }
         }
         Ok(best.0)

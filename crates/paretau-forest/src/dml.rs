@@ -2,10 +2,11 @@
 //! whose splits re-estimate the effect in each child.
 
 use paretau_core::{
-    Abilities, BaseEntry, BaseSpec, Column, ConfigEntry, Design, Diagnostics, Effects, Error, Estimator, EstimatorInfo,
-    Event, Family, Features, FitContext, FittedModel, Handles, ParamKind, ParamSpec, RegressionTask, Result,
-    SearchRange, Target, Toolbox, folds,
+    Abilities, BaseEntry, BaseSpec, ConfigEntry, Design, Diagnostics, Effects, Error, Estimator, EstimatorInfo, Event,
+    Family, Features, FitContext, FittedModel, Handles, ParamKind, ParamSpec, Result, SearchRange, Target, Toolbox,
 };
+use paretau_nuisance::folds::folds;
+use paretau_nuisance::{CrossTask, fit_folds};
 use serde::{Deserialize, Serialize};
 
 use crate::causal_forest::{overall, residuals, warn_unseen};
@@ -224,23 +225,19 @@ impl CausalForestDml {
         let y = if target == Target::Probability { rows.treatment } else { rows.y };
         let learner = base.build(&spec.params)?;
         let parts = folds(design.t(), design.groups(), self.config.cv, ctx.seed.named("cross-fit"))?;
-        let mut values = vec![0.0; y.len()];
-        let mut models = Vec::with_capacity(parts.len());
-        for (k, fold) in parts.iter().enumerate() {
-            ctx.check_interrupt()?;
-            let x = rows.x.select(&fold.train);
-            let part = Part {
-                y: pick(y, &fold.train),
-                weight: rows.weight.map(|w| pick(w, &fold.train)),
-                groups: rows.groups.map(|g| pick(g, &fold.train)),
-            };
-            let seed = ctx.seed.named(if target == Target::Probability { "model_t" } else { "model_y" });
-            let model = learner.fit(&part.task(&x, rows.columns, target), &ctx.with_seed(seed.indexed(k as u64)))?;
-            let held_out = model.predict(&rows.x.select(&fold.held_out))?;
-            fold.held_out.iter().zip(held_out).for_each(|(&i, v)| values[i] = v);
-            models.push(model);
-        }
-        Ok(CrossFit { values, models: FoldModels { base: base.name().to_owned(), models } })
+        let task = CrossTask {
+            x: rows.x,
+            columns: rows.columns,
+            y,
+            weight: rows.weight,
+            groups: rows.groups,
+            target,
+            learn_from: None,
+            most_rows: None,
+        };
+        let seeds = ctx.seed.named(if target == Target::Probability { "model_t" } else { "model_y" });
+        let fits = fit_folds(&task, learner.as_ref(), &parts, seeds, ctx)?;
+        Ok(CrossFit { values: fits.held_out, models: FoldModels { base: base.name().to_owned(), models: fits.models } })
     }
 
     fn fit_model(&self, design: &Design, ctx: &FitContext<'_>) -> Result<CausalForestModel> {
@@ -304,28 +301,4 @@ impl Estimator for CausalForestDml {
     fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>> {
         Ok(Box::new(self.fit_model(design, ctx)?))
     }
-}
-
-/// The training rows of a fold.
-struct Part {
-    y: Vec<f64>,
-    weight: Option<Vec<f64>>,
-    groups: Option<Vec<u32>>,
-}
-
-impl Part {
-    fn task<'a>(&'a self, x: &'a Features, columns: &'a [Column], target: Target) -> RegressionTask<'a> {
-        RegressionTask {
-            x,
-            columns,
-            y: &self.y,
-            weight: self.weight.as_deref(),
-            groups: self.groups.as_deref(),
-            target,
-        }
-    }
-}
-
-fn pick<T: Copy>(values: &[T], rows: &[usize]) -> Vec<T> {
-    rows.iter().map(|&i| values[i]).collect()
 }

@@ -4,9 +4,10 @@
 use std::borrow::Cow;
 
 use paretau_core::{
-    BaseEntry, Column, ColumnKind, Dense, Features, FitContext, Params, RegressionTask, Result, State, Target, Toolbox,
-    folds,
+    BaseEntry, Column, ColumnKind, Dense, Features, FitContext, Params, Result, State, Target, Toolbox,
 };
+use paretau_nuisance::folds::folds;
+use paretau_nuisance::{CrossTask, FoldFits, fit_folds};
 use serde::{Deserialize, Serialize};
 
 use crate::causal_model::FoldModels;
@@ -110,36 +111,22 @@ impl Linear {
         let x = expansion.apply(rows.x)?;
         let columns = Column::numbered(expansion.width());
         let learner = base.build(&Params::none())?;
-        let mut values = vec![0.0; y.len()];
-        let mut models = Vec::with_capacity(FOLDS);
-        for (k, fold) in parts.iter().enumerate() {
+        let task = CrossTask {
+            x: x.as_ref(),
+            columns: &columns,
+            y,
+            weight: rows.weight,
+            groups: rows.groups,
+            target,
+            learn_from: None,
+            most_rows: Some(MOST_ROWS),
+        };
+        // What cannot be fitted by a line, such as a fold with one class, is left to the forests.
+        let Ok(fits) = fit_folds(&task, learner.as_ref(), &parts, ctx.seed.named("linear"), ctx) else {
             ctx.check_interrupt()?;
-            let seed = ctx.seed.named("linear").indexed(k as u64);
-            let train: Vec<usize> = if fold.train.len() > MOST_ROWS {
-                let mut kept = seed.rng().sample(fold.train.len(), MOST_ROWS);
-                kept.sort_unstable();
-                kept.iter().map(|&i| fold.train[i]).collect()
-            } else {
-                fold.train.clone()
-            };
-            let pick = |v: &[f64]| train.iter().map(|&i| v[i]).collect::<Vec<f64>>();
-            let (y, weight) = (pick(y), rows.weight.map(pick));
-            let groups: Option<Vec<u32>> = rows.groups.map(|g| train.iter().map(|&i| g[i]).collect());
-            let x_train = x.select(&train);
-            let task = RegressionTask {
-                x: &x_train,
-                columns: &columns,
-                y: &y,
-                weight: weight.as_deref(),
-                groups: groups.as_deref(),
-                target,
-            };
-            // What cannot be fitted by a line, such as a fold with one class, is left to the forests.
-            let Ok(model) = learner.fit(&task, &ctx.with_seed(seed)) else { return Ok(None) };
-            let held_out = model.predict(&x.select(&fold.held_out))?;
-            fold.held_out.iter().zip(held_out).for_each(|(&i, v)| values[i] = v);
-            models.push(model);
-        }
+            return Ok(None);
+        };
+        let FoldFits { held_out: values, models } = fits;
         if values.iter().any(|v| !v.is_finite()) {
             return Ok(None);
         }

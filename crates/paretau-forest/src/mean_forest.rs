@@ -1,6 +1,7 @@
 //! A fitted forest of means: regression and probability forests, and the centering forests inside causal ones.
 
 use paretau_core::{Error, Features, Result, State};
+use paretau_kernels::numeric::weighted_mean;
 use serde::{Deserialize, Serialize};
 
 use crate::codes::Codes;
@@ -82,15 +83,4 @@ fn means(block: &Block<'_>) -> Vec<Option<f64>> {
         }
     }
     sums.into_iter().map(|(sum, n)| (n > 0).then(|| sum / f64::from(n))).collect()
-}
-
-/// Weighted mean.
-pub(crate) fn weighted_mean(values: &[f64], weight: Option<&[f64]>) -> f64 {
-    match weight {
-        None => values.iter().sum::<f64>() / values.len() as f64,
-        Some(w) => {
-            let (sum, total) = values.iter().zip(w).fold((0.0, 0.0), |(s, t), (v, w)| (s + v * w, t + w));
-            sum / total
-        }
-    }
 }

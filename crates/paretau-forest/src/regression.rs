@@ -4,6 +4,7 @@ use paretau_core::{
     BaseEntry, Event, Features, FitContext, FittedRegressor, Handles, Importance, ParamKind, ParamSpec, Params,
     RegressionTask, Regressor, Result, State, Target, resolve,
 };
+use paretau_kernels::numeric::weighted_mean;
 use serde::{Deserialize, Serialize};
 
 use crate::bins::Bins;
@@ -11,7 +12,7 @@ use crate::forest::GrowContext;
 use crate::grow::{Candidates, Growth};
 use crate::importance::importance;
 use crate::input::{self, binned_rows};
-use crate::mean_forest::{MeanForest, weighted_mean};
+use crate::mean_forest::MeanForest;
 use crate::sample::{Sampler, Sampling, Units};
 use crate::split::Variance;
 

@@ -1,9 +1,9 @@
 //! The rows a causal forest learns from: a design with two arms, or any treatment that is a number.
 
 use paretau_core::{Column, Design, Error, Features, Result};
+use paretau_kernels::numeric::weighted_mean;
 
 use crate::input::{MIN_ROWS, check_not_all_missing, check_rows, check_values, check_weight};
-use crate::mean_forest::weighted_mean;
 
 /// Rows for a causal forest. The treatment is a number: 0 or 1 for two arms, else an amount, and the effect is then
 /// the partial effect of one unit more of it.

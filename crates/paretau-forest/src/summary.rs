@@ -1,12 +1,17 @@
 //! What a causal forest reports about itself: average effect, calibration, overlap.
 
 use paretau_core::{Diagnostics, Effects};
+use paretau_kernels::numeric::weighted_mean;
+use paretau_nuisance::ols::ols;
+use paretau_nuisance::scores::Residuals;
+use paretau_nuisance::{self as nuisance, Estimand, Extreme, Nuisance, Observed, Rule, Score, Weights};
 
-use crate::mean_forest::weighted_mean;
 use crate::rows::CausalRows;
 
 /// Propensities beyond these bounds are called out.
 const LITTLE_OVERLAP: f64 = 0.05;
+/// Propensities are held this far from 0 and 1 in the average effect's weights; how many were is noted.
+const LEAST_PROPENSITY: f64 = 1e-3;
 
 /// Residuals of the training rows: treatment and outcome, and what they were taken from.
 #[derive(Debug, Clone, Copy)]
@@ -19,19 +24,24 @@ pub(crate) struct Centred<'a> {
 pub(crate) fn describe(rows: &CausalRows<'_>, centred: Centred<'_>, held_out: &Effects, out: &mut Diagnostics) {
     let z: Vec<f64> = rows.treatment.iter().zip(centred.e).map(|(w, e)| w - e).collect();
     let y: Vec<f64> = rows.y.iter().zip(centred.m).map(|(y, m)| y - m).collect();
-    let loss: Vec<f64> = z.iter().zip(&y).zip(&held_out.tau).map(|((z, y), t)| (y - z * t).powi(2)).collect();
+    let residuals = z.iter().zip(&y).map(|(&treatment, &outcome)| Residuals { outcome, treatment });
+    let loss: Vec<f64> = residuals.zip(&held_out.tau).map(|(row, tau)| row.loss(*tau)).collect();
     out.note("oob_r_loss", weighted_mean(&loss, rows.weight));
     if let Some([mean, differential]) = calibration(&z, &y, &held_out.tau, rows.weight) {
-        out.note("calibration_mean", mean.estimate);
-        out.note("calibration_mean_se", mean.se);
-        out.note("calibration_differential", differential.estimate);
-        out.note("calibration_differential_se", differential.se);
+        out.note("calibration_mean", mean.value);
+        out.note("calibration_mean_se", mean.se.unwrap_or_default());
+        out.note("calibration_differential", differential.value);
+        out.note("calibration_differential_se", differential.se.unwrap_or_default());
     }
     if rows.is_binary() {
         overlap(centred.e, out);
-        let ate = average_effect(rows, &z, &y, centred.e, &held_out.tau);
-        out.note("ate", ate.estimate);
-        out.note("ate_se", ate.se);
+        if let Some((ate, extreme)) = average_effect(rows, centred, &held_out.tau) {
+            out.note("ate", ate.value);
+            out.note("ate_se", ate.se.unwrap_or_default());
+            if extreme.beyond > 0 {
+                out.note("ate_rows_clipped", extreme.beyond as f64);
+            }
+        }
     }
 }
 
@@ -53,72 +63,30 @@ fn overlap(e: &[f64], out: &mut Diagnostics) {
     }
 }
 
-/// An estimate with its standard error.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Estimate {
-    pub(crate) estimate: f64,
-    pub(crate) se: f64,
-}
-
-/// Average effect by augmented inverse propensity weighting; the error is by groups where there are any.
-fn average_effect(rows: &CausalRows<'_>, z: &[f64], y: &[f64], e: &[f64], tau: &[f64]) -> Estimate {
-    let n = y.len();
-    let scores: Vec<f64> = (0..n)
-        .map(|i| {
-            // Bounded as elsewhere only where the forest says exactly 0 or 1, which would divide by 0.
-            let e = e[i].clamp(1e-3, 1.0 - 1e-3);
-            tau[i] + z[i] / (e * (1.0 - e)) * (y[i] - z[i] * tau[i])
-        })
-        .collect();
-    mean(&scores, rows)
-}
-
-/// Weighted mean of values, one per row, with its standard error: by groups where there are any.
-pub(crate) fn mean(values: &[f64], rows: &CausalRows<'_>) -> Estimate {
-    let n = values.len();
-    let estimate = weighted_mean(values, rows.weight);
-    let weight = |i: usize| rows.weight.map_or(1.0, |w| w[i]);
-    let total: f64 = (0..n).map(weight).sum();
-    let mut influence: Vec<f64> = (0..n).map(|i| weight(i) * (values[i] - estimate)).collect();
-    if let Some(groups) = rows.groups {
-        let mut sums = std::collections::BTreeMap::new();
-        groups.iter().zip(&influence).for_each(|(g, v)| *sums.entry(g).or_insert(0.0) += v);
-        influence = sums.into_values().collect();
-    }
-    let k = influence.len() as f64;
-    let squares: f64 = influence.iter().map(|v| v * v).sum();
-    Estimate { estimate, se: (squares * k / (k - 1.0).max(1.0)).sqrt() / total }
+/// The doubly robust average effect of the rows, standard error by groups where there are any; `None` when their
+/// weights cannot be computed.
+fn average_effect(rows: &CausalRows<'_>, centred: Centred<'_>, tau: &[f64]) -> Option<(Score, Extreme)> {
+    let t: Vec<u8> = rows.treatment.iter().map(|&w| u8::from(w == 1.0)).collect();
+    // The outcome's expectation lies between the arms' as the propensity does between 0 and 1.
+    let arm = |part: fn(f64) -> f64| -> Vec<f64> {
+        tau.iter().zip(centred.m).zip(centred.e).map(|((tau, m), e)| m + part(*e) * tau).collect()
+    };
+    let nuisance = Nuisance { m: centred.m.to_vec(), e: centred.e.to_vec(), mu0: arm(|e| -e), mu1: arm(|e| 1.0 - e) };
+    let weights = Weights::inverse(centred.e, &t, Rule::Clip, LEAST_PROPENSITY).ok()?;
+    let observed = Observed { t: &t, y: rows.y, weight: rows.weight, groups: rows.groups };
+    let average = nuisance::average_effect(&observed, &nuisance, &weights.smooth, Estimand::All).ok()?;
+    Some((average.score, weights.extreme))
 }
 
 /// Best linear predictor of the residuals by the mean effect and by the effects' deviations from it, with HC3 errors.
 /// The first coefficient is 1 when the mean is right, the second when the heterogeneity is, and about 0 when there is
 /// none to find.
-fn calibration(z: &[f64], y: &[f64], tau: &[f64], weight: Option<&[f64]>) -> Option<[Estimate; 2]> {
+fn calibration(z: &[f64], y: &[f64], tau: &[f64], weight: Option<&[f64]>) -> Option<[Score; 2]> {
     let mean = weighted_mean(tau, weight);
-    let design = |i: usize| [z[i] * mean, z[i] * (tau[i] - mean)];
-    let weight = |i: usize| weight.map_or(1.0, |w| w[i]);
-    let (mut a, mut b) = ([[0.0; 2]; 2], [0.0; 2]);
-    for i in 0..y.len() {
-        let (d, w) = (design(i), weight(i));
-        for j in 0..2 {
-            b[j] += w * d[j] * y[i];
-            (0..2).for_each(|k| a[j][k] += w * d[j] * d[k]);
-        }
-    }
-    let determinant = a[0][0] * a[1][1] - a[0][1] * a[1][0];
-    if determinant <= 1e-12 * a[0][0] * a[1][1] {
-        return None;
-    }
-    let inverse = [[a[1][1] / determinant, -a[0][1] / determinant], [-a[1][0] / determinant, a[0][0] / determinant]];
-    let times = |v: [f64; 2]| [0, 1].map(|j| inverse[j][0] * v[0] + inverse[j][1] * v[1]);
-    let beta = times(b);
-    let mut variance = [0.0; 2];
-    for i in 0..y.len() {
-        let (d, w) = (design(i), weight(i));
-        let direction = times(d);
-        let leverage = w * (d[0] * direction[0] + d[1] * direction[1]);
-        let residual = (y[i] - beta[0] * d[0] - beta[1] * d[1]) / (1.0 - leverage).max(1e-6);
-        (0..2).for_each(|j| variance[j] += (w * direction[j] * residual).powi(2));
-    }
-    Some([0, 1].map(|j| Estimate { estimate: beta[j], se: variance[j].sqrt() }))
+    let columns = [
+        z.iter().map(|z| z * mean).collect::<Vec<f64>>(),
+        z.iter().zip(tau).map(|(z, tau)| z * (tau - mean)).collect(),
+    ];
+    let w = weight.map_or_else(|| vec![1.0; y.len()], <[f64]>::to_vec);
+    ols(&columns, y, &w, None)?.try_into().ok()
 }

@@ -18,6 +18,7 @@ pub mod gpd_fit;
 pub mod isotonic;
 mod lanes;
 pub mod mmd;
+pub mod numeric;
 pub mod parallel;
 pub mod pareto;
 pub mod per_arm;

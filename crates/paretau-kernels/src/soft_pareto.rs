@@ -7,10 +7,10 @@ use crate::error::{KernelError, check_finite, check_len, check_result, check_wei
 use crate::fallback::{FallBack, MIN_TAIL, TailFit, Tally};
 use crate::gpd::Gpd;
 use crate::gpd_fit::Moments;
+use crate::numeric::sigmoid;
 use crate::pareto::{TailMap, tail_length};
 use crate::soft_pareto_options::{Center, NegativeScale, STEPS_PER_TAIL, SoftParetoOptions, Units};
 use crate::soft_rank::SoftRank;
-use crate::step::sigmoid;
 
 /// Log-weights with a standard deviation up to this are equal up to rounding.
 const EQUAL_BELOW: f64 = 1e-9;

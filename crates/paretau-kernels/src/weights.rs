@@ -7,12 +7,12 @@ use crate::arm_mean::ArmMean;
 use crate::error::{KernelError, check_arms, check_finite, check_len, check_parameter, check_result};
 use crate::ess::{ess, ess_by_arm};
 use crate::fallback::{TailFit, Tally};
+use crate::numeric::sigmoid;
 use crate::pareto::{HardPareto, TailMap};
 use crate::per_arm::{PerArm, Smoother};
 use crate::psis::{Psis, TailRule};
 use crate::soft_pareto::SoftPareto;
 use crate::soft_pareto_options::SoftParetoOptions;
-use crate::step::sigmoid;
 
 /// Exponents of balancing weights stop here: `exp(300) = 2e130`, whose square and whose sums over any batch are finite. Capped
 /// rows have derivative 0 and are counted in [`WeightReport::capped`].

@@ -12,6 +12,7 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 use paretau_core::{Csr, Error, Features, Result};
+use paretau_kernels::numeric::dot;
 use rayon::prelude::*;
 
 /// Columns of an output block that one task computes; fixed, so that results do not depend on threads.
@@ -346,17 +347,4 @@ pub(crate) fn lower_product(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Ma
         }
     }
     out
-}
-
-/// The inner product, summed in four fixed lanes so that it is fast and always the same.
-pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut lanes = [0.0_f64; 4];
-    let (head, tail) = (a.chunks_exact(4), b.chunks_exact(4));
-    let rest: f64 = head.remainder().iter().zip(tail.remainder()).map(|(x, y)| x * y).sum();
-    for (x, y) in head.zip(tail) {
-        for k in 0..4 {
-            lanes[k] += x[k] * y[k];
-        }
-    }
-    (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]) + rest
 }

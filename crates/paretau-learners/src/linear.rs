@@ -5,9 +5,10 @@
 //! are not clipped to [0, 1], because clipping would bias the effect, which is what they are for.
 
 use paretau_core::{
-    Abilities, ConfigEntry, Design, Diagnostics, Effects, Error, Estimator, EstimatorInfo, Family, Features,
-    FitContext, FittedModel, Handles, Importance, ParamKind, ParamSpec, Result, State, Toolbox, Want,
+    Abilities, ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family, Features, FitContext,
+    FittedModel, Handles, Importance, ParamKind, ParamSpec, Result, State, Toolbox, Want,
 };
+use paretau_nuisance::two_arms;
 use serde::{Deserialize, Serialize};
 
 use crate::{Ridge, RidgeOptions, RidgeTask};
@@ -162,17 +163,6 @@ fn note(diagnostics: &mut Diagnostics, suffix: &str, model: &Ridge) {
     if let Some(r2) = model.r2 {
         diagnostics.note(&format!("r2_cv{suffix}"), r2);
     }
-}
-
-/// Refuses designs with more than two arms in the words of the estimator.
-pub(crate) fn two_arms(design: &Design, estimator: &str) -> Result<()> {
-    if design.n_arms() == 2 {
-        return Ok(());
-    }
-    Err(Error::Unsupported {
-        estimator: estimator.to_owned(),
-        message: format!("compares two arms, the data have {}; choose two with the treated value", design.n_arms()),
-    })
 }
 
 /// The columns of a design at some rows, copied.

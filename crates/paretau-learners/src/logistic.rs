@@ -7,10 +7,11 @@
 
 use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
-use paretau_core::{Error, Features, Result, Seed, State, folds};
+use paretau_core::{Error, Features, Result, Seed, State};
+use paretau_kernels::numeric::sigmoid;
+use paretau_nuisance::folds::{fold_count, folds};
 use rayon::prelude::*;
 
-use crate::dealing::usable_folds;
 use crate::design_matrix::{Moments, lower_product, refuse_missing, weights_or_ones};
 use crate::minimise::{Smooth, lbfgs};
 use crate::ridge::linear_predictor;
@@ -122,11 +123,6 @@ impl Logistic {
         let log_loss = Some(head[2]).filter(|v| v.is_finite());
         Ok(Self { intercept: head[0], coef, penalty: head[1], log_loss })
     }
-}
-
-/// `1/(1 + exp(-v))`.
-pub(crate) fn sigmoid(v: f64) -> f64 {
-    if v >= 0.0 { 1.0 / (1.0 + (-v).exp()) } else { v.exp() / (1.0 + v.exp()) }
 }
 
 /// The log-loss of a label at a logit.
@@ -299,7 +295,7 @@ fn newton(objective: &Objective<'_>, z: &Mat<f64>, theta: &mut Vec<f64>, toleran
 /// The penalty of least cross-validated log-loss, and that loss.
 fn choose(task: &LogisticTask<'_>, w: &[f64], n_folds: usize, seed: Seed) -> Result<(f64, Option<f64>)> {
     let labels: Vec<u8> = task.y.iter().map(|v| u8::from(*v > 0.5)).collect();
-    let Some(k) = usable_folds(&labels, task.groups, n_folds) else { return Ok((FALLBACK_PENALTY, None)) };
+    let Some(k) = fold_count(&labels, task.groups, n_folds) else { return Ok((FALLBACK_PENALTY, None)) };
     let parts = folds(&labels, task.groups, k, seed)?;
     let train: Vec<Features> = parts.iter().map(|f| task.x.select(&f.train)).collect();
     let held: Vec<Features> = parts.iter().map(|f| task.x.select(&f.held_out)).collect();

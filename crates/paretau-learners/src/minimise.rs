@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::design_matrix::dot;
+use paretau_kernels::numeric::dot;
 
 /// Pairs of steps and gradient changes that are remembered.
 const MEMORY: usize = 10;

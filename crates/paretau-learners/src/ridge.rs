@@ -11,10 +11,11 @@
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par, Side};
-use paretau_core::{Error, Features, Fold, Result, Seed, State, folds};
+use paretau_core::{Error, Features, Result, Seed, State};
+use paretau_kernels::numeric::dot;
+use paretau_nuisance::folds::{Fold, fold_count, folds};
 use rayon::prelude::*;
 
-use crate::dealing::usable_folds;
 use crate::design_matrix::{Working, refuse_missing, weights_or_ones};
 
 /// Penalties tried, as a share of the largest eigenvalue of the standardised second moments.
@@ -122,7 +123,7 @@ pub(crate) fn linear_predictor(x: &Features, intercept: f64, coef: &[f64]) -> Ve
         .map(|i| {
             intercept
                 + match x {
-                    Features::Dense(m) => crate::design_matrix::dot(m.row(i), coef),
+                    Features::Dense(m) => dot(m.row(i), coef),
                     Features::Sparse(m) => {
                         let (cols, values) = m.row(i);
                         cols.iter().zip(values).map(|(&j, v)| v * coef[j as usize]).sum::<f64>()
@@ -171,7 +172,7 @@ impl<'a> Path<'a> {
         values.iter_mut().for_each(|v| *v = if *v <= floor { 0.0 } else { *v });
         let vectors = eigen.U().to_owned();
         let target = if dual { b.clone() } else { work.transpose_times(&b) };
-        let loads = (0..size).map(|k| crate::design_matrix::dot(vectors.col_as_slice(k), &target)).collect();
+        let loads = (0..size).map(|k| dot(vectors.col_as_slice(k), &target)).collect();
         Ok(Self { work, b, values, vectors, loads, dual })
     }
 
@@ -213,7 +214,7 @@ impl<'a> Path<'a> {
         let penalties = self.penalties();
         let strata = strata(task);
         let n_folds = n_folds.or(task.groups.map(|_| GROUP_FOLDS));
-        let losses = match n_folds.and_then(|k| usable_folds(&strata, task.groups, k)) {
+        let losses = match n_folds.and_then(|k| fold_count(&strata, task.groups, k)) {
             None => self.leave_one_out(&penalties),
             Some(k) => k_fold(task, w, &penalties, &folds(&strata, task.groups, k, seed)?)?,
         };

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-use paretau_core::{Dense, Design, EstimatorEntry, Features, FitContext, Params, Seed, Toolbox};
-use paretau_learners::{LR_1, LR_2, Ridge, RidgeOptions, RidgeTask};
+use paretau_core::{
+    BaseEntry, Dense, Design, EstimatorEntry, Features, FitContext, Params, RegressionTask, Seed, Target, Toolbox,
+};
+use paretau_learners::{LR_1, LR_2, Ridge, RidgeBase, RidgeOptions, RidgeTask};
 
 const NO_BASES: Toolbox = Toolbox { bases: &[] };
 
@@ -167,4 +169,26 @@ fn entries_list_as_trait_objects() {
     let error = LR_1.build(&Params::none().with("penaltyy", 1), &NO_BASES).unwrap_err().to_string();
     assert!(error.contains("did you mean `penalty`"));
     assert_eq!(LR_2.defaults()["arms"], "separate");
+}
+
+#[test]
+fn the_ridge_base_learner_predicts_means_and_probabilities() {
+    let (n, mut rng) = (300, Seed(12).rng());
+    let x: Vec<f64> = (0..2 * n).map(|_| rng.normal()).collect();
+    let t = (0..n).map(|i| u8::from(rng.bernoulli(1.0 / (1.0 + (-x[2 * i]).exp())))).collect();
+    let y = (0..n).map(|i| x[2 * i] + rng.normal()).collect();
+    let design = Design::new(dense(n, 2, x), t, y).unwrap();
+    let t: Vec<f64> = design.t().iter().map(|t| f64::from(*t)).collect();
+    let learner = RidgeBase.build(&Params::none()).unwrap();
+    for (target, y) in [(Target::Mean, design.y()), (Target::Probability, &t[..])] {
+        let task = RegressionTask { x: design.x(), columns: design.columns(), y, weight: None, groups: None, target };
+        let model = learner.fit(&task, &FitContext::silent(Seed(0))).unwrap();
+        let back = RidgeBase.load(&model.state().unwrap()).unwrap();
+        assert_eq!(back.predict(design.x()).unwrap(), model.predict(design.x()).unwrap());
+        assert!(back.predict(&design.x().select(&[])).unwrap().is_empty());
+        if target == Target::Probability {
+            assert!(model.predict(design.x()).unwrap().iter().all(|p| *p > 0.0 && *p < 1.0));
+        }
+    }
+    assert!(RidgeBase.build(&Params::none().with("penalty", -1)).is_err());
 }

@@ -8,9 +8,12 @@
 
 use paretau_core::{
     BaseEntry, Design, Diagnostics, Effects, Error, Estimator, Event, Features, FitContext, FittedModel,
-    FittedRegressor, Params, RegressionTask, Regressor, Result, State, Target, Toolbox, Want, folds,
+    FittedRegressor, Params, Regressor, Result, State, Target, Toolbox, Want,
 };
-use paretau_kernels::psis::{Psis, TailRule};
+use paretau_nuisance::crossfit::{CrossTask, FitAll, fit_all_seeded, fit_folds};
+use paretau_nuisance::folds::folds;
+use paretau_nuisance::scores::correction;
+use paretau_nuisance::weights::{Kind, Pooling, Rule, WeightOptions, Weights};
 use serde::{Deserialize, Serialize};
 
 use crate::estimator::NetEstimator;
@@ -42,44 +45,20 @@ impl SecondStage {
     }
 }
 
-/// Doubly robust corrections `psi - (mu1 - mu0)` from held-out nuisances.
-fn corrections(estimator: &str, design: &Design, held_out: &Effects) -> Result<Vec<f64>> {
+/// Doubly robust corrections `psi - (mu1 - mu0)` from held-out nuisances, and how many propensities were raised to the
+/// least that weights allow.
+fn corrections(estimator: &str, design: &Design, held_out: &Effects) -> Result<(Vec<f64>, usize)> {
     let Some(e) = design.propensity().or(held_out.e.as_deref()) else {
         return Err(Error::Unsupported {
             estimator: estimator.into(),
             message: "cannot have a second stage here: it needs nets with a propensity, or known propensities".into(),
         });
     };
-    let mut out = vec![0.0; design.n_rows()];
-    let mut psis = Psis::default();
-    for arm in 0..2_u8 {
-        let rows = design.rows_of_arm(arm);
-        let logs: Vec<f64> =
-            rows.iter().map(|&i| -(if arm == 1 { e[i] } else { 1.0 - e[i] }).max(1e-12).ln()).collect();
-        let mut smooth = logs.clone();
-        // Too few rows for a tail: the weights stay as they are.
-        let _ = psis.smooth_unnormalised(&logs, 1.0, TailRule::Loo, &mut smooth);
-        let v: Vec<f64> = smooth.iter().map(|l| l.exp()).collect();
-        let own = rows.len() as f64 / design.n_rows() as f64;
-        let mean = v.iter().sum::<f64>() / v.len().max(1) as f64;
-        for (&i, v) in rows.iter().zip(&v) {
-            let mu = if arm == 1 { held_out.mu1[i] } else { held_out.mu0[i] };
-            let sign = if arm == 1 { 1.0 } else { -1.0 };
-            // Inverse propensities of an arm sum to the number of all rows.
-            out[i] = sign * v / (mean * own) * (design.y()[i] - mu);
-        }
-    }
-    Ok(out)
-}
-
-/// A regression of a mean with the design's columns.
-fn task<'a>(
-    design: &'a Design,
-    (x, y): (&'a Features, &'a [f64]),
-    weight: Option<&'a [f64]>,
-    groups: Option<&'a [u32]>,
-) -> RegressionTask<'a> {
-    RegressionTask { x, columns: design.columns(), y, weight, groups, target: Target::Mean }
+    let options = WeightOptions { kind: Kind::Inverse, rule: Rule::Psis, bound: None, pooling: Pooling::PerArm };
+    let weights = Weights::new(e, design.t(), &options)?;
+    let (t, y, w) = (design.t(), design.y(), &weights.smooth);
+    let row = |i: usize| correction(t[i], y[i], (held_out.mu0[i], held_out.mu1[i]), w[i]);
+    Ok(((0..design.n_rows()).map(row).collect(), weights.extreme.floored))
 }
 
 impl Estimator for SecondStage {
@@ -94,31 +73,24 @@ impl Estimator for SecondStage {
             ));
         };
         ctx.event(&Event::Stage { name: "second stage".into(), total: None });
-        let rest = corrections(self.nets.name(), design, held_out)?;
+        let (rest, floored) = corrections(self.nets.name(), design, held_out)?;
         let quiet = FitContext { checkpoint: None, ..ctx.with_seed(ctx.seed.named("second stage")) };
-        let fitted =
-            self.regressor.fit(&task(design, (design.x(), &rest), design.weight(), design.groups()), &quiet)?;
-        let told = if let Some(told) = fitted.held_out() {
-            told.to_vec()
+        let task = CrossTask::of(design, &rest, Target::Mean);
+        let FitAll { model: fitted, held_out: own } = fit_all_seeded(&task, self.regressor.as_ref(), &quiet)?;
+        let predicted = if let Some(own) = own {
+            own
         } else {
-            let mut told = vec![0.0; rest.len()];
             let n_folds = FOLDS.min(design.rows_of_arm(0).len()).min(design.rows_of_arm(1).len());
-            for (k, fold) in folds(design.t(), design.groups(), n_folds.max(2), quiet.seed)?.iter().enumerate() {
-                let pick = |v: &[f64]| fold.train.iter().map(|&i| v[i]).collect::<Vec<f64>>();
-                let (x, y) = (design.x().select(&fold.train), pick(&rest));
-                let weight = design.weight().map(pick);
-                let groups = design.groups().map(|g| fold.train.iter().map(|&i| g[i]).collect::<Vec<u32>>());
-                let part = task(design, (&x, &y), weight.as_deref(), groups.as_deref());
-                let model = self.regressor.fit(&part, &quiet.with_seed(quiet.seed.indexed(k as u64)))?;
-                let said = model.predict(&design.x().select(&fold.held_out))?;
-                fold.held_out.iter().zip(said).for_each(|(&i, v)| told[i] = v);
-            }
-            told
+            let parts = folds(design.t(), design.groups(), n_folds.max(2), quiet.seed)?;
+            fit_folds(&task, self.regressor.as_ref(), &parts, quiet.seed, &quiet)?.held_out
         };
-        let (cross, square) = told.iter().zip(&rest).fold((0.0, 0.0), |(c, s), (a, b)| (c + a * b, s + a * a));
+        let (cross, square) = predicted.iter().zip(&rest).fold((0.0, 0.0), |(c, s), (a, b)| (c + a * b, s + a * a));
         let share = if square > 0.0 { (cross / square).clamp(0.0, 1.0) } else { 0.0 };
         let mut diagnostics = nets.diagnostics.clone();
         diagnostics.note("second_stage_share", share);
+        if floored > 0 {
+            diagnostics.note("second_stage_propensities_raised", floored as f64);
+        }
         Ok(Box::new(SecondModel { nets, base: self.base.to_owned(), fitted, share, diagnostics }))
     }
 }

@@ -1,17 +1,15 @@
 //! One metric on arrays.
 
 use numpy::PyReadonlyArray1;
-use paretau::eval::{Evidence, Metric, Nuisance, Observed};
+use paretau::eval::{Evidence, Metric};
+use paretau::nuisance::weights::BOUND;
+use paretau::nuisance::{Nuisance, Observed, Rule, Weights};
 use paretau::{Error, FeatureRole, Oracle, Seed};
-use paretau_learners::{Overlap, inverse_weights};
 use pyo3::prelude::*;
 
 use crate::arrays::{In, slice};
 use crate::enter::enter;
 use crate::error::{to_py, usage};
-
-/// Propensities nearer to 0 or 1 than this are counted by the rule that smooths their weights.
-const BOUND: f64 = 0.01;
 
 /// The metric's value and standard error; `None` when it is not defined for these arrays (a constant effect).
 ///
@@ -58,8 +56,8 @@ pub(crate) fn metric(
             (Some(rows), Some(nuisance)) => {
                 rows.check()?;
                 nuisance.check(rows.len())?;
-                let inverse = inverse_weights(&nuisance.e, rows.t, Overlap::Pareto, BOUND)?;
-                Some(nuisance.scores(&rows, &inverse.w))
+                let inverse = Weights::inverse(&nuisance.e, rows.t, Rule::Pareto, BOUND)?;
+                Some(nuisance.scores(&rows, &inverse.smooth))
             }
             _ => None,
         };

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
+use paretau_core::hex;
 use paretau_data::Dataset;
 use sha2::{Digest as _, Sha256};
 
@@ -36,7 +37,7 @@ pub fn state(set: &Dataset, folder: &Path) -> DatasetState {
     }
     for (file, known) in set.digests {
         let Ok(bytes) = std::fs::read(folder.join(file)) else { continue };
-        let digest: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = hex(&Sha256::digest(&bytes));
         if digest != *known {
             return DatasetState::Altered((*file).to_owned());
         }

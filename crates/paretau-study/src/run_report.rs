@@ -4,6 +4,7 @@ use std::path::Path;
 
 use paretau_core::{Error, Result};
 use paretau_eval::METRICS;
+use paretau_kernels::numeric::{mean, sample_sd};
 use paretau_report::{Figure, RunComparison, RunPair, RunPublished, RunRecords, RunScore, RunTail};
 
 use crate::experiment::{self, Cell, Method, Plan, Record};
@@ -166,9 +167,7 @@ fn score(data: &str, method: &str, metric: &str, values: &[f64]) -> Option<RunSc
     if n == 0 {
         return None;
     }
-    let mean = values.iter().sum::<f64>() / n as f64;
-    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-    let sd = (n > 1).then(|| (squares / (n - 1) as f64).sqrt());
+    let (mean, sd) = (mean(values), sample_sd(values));
     Some(RunScore { data: data.to_owned(), method: method.to_owned(), metric: metric.to_owned(), mean, sd, n })
 }
 

@@ -2,15 +2,12 @@
 
 use paretau_core::{Design, Diagnostics, Effects, Error, Family, OutcomeKind, Result, Seed, Warning};
 use paretau_data::RoleSpec;
-use paretau_eval::{Estimand, Nuisance, Observed, OverlapReport, Score, average_effect};
-use paretau_learners::{Overlap as Rule, inverse_weights};
+use paretau_nuisance::weights::BOUND;
+use paretau_nuisance::{Estimand, Nuisance, Observed, OverlapReport, Rule, Score, Weights, average_effect};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::registry;
-
-/// Propensities nearer to 0 or 1 than this are counted as beyond the bound; smoothing deals with their weights.
-const BOUND: f64 = 0.01;
 
 /// Everything a model knows about its own making.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -120,9 +117,9 @@ impl Averages {
     pub fn estimate(design: &Design, effects: &Effects, e: &[f64]) -> Result<Self> {
         let rows = Observed::of(design)?;
         let nuisance = Nuisance::from_arms(effects.mu0.clone(), effects.mu1.clone(), e.to_vec());
-        let inverse = inverse_weights(e, design.t(), Rule::Pareto, BOUND)?;
+        let inverse = Weights::inverse(e, design.t(), Rule::Pareto, BOUND)?;
         let average = |estimand| {
-            average_effect(&rows, &nuisance, &inverse.w, estimand)
+            average_effect(&rows, &nuisance, &inverse.smooth, estimand)
                 .and_then(|average| Estimate::from_score(average.score))
         };
         Ok(Self { ate: average(Estimand::All)?, att: average(Estimand::Treated)?, ato: average(Estimand::Overlap)? })

@@ -136,7 +136,8 @@ mod tests {
     #[test]
     fn learners_and_nets_take_configurations_of_their_own_type() {
         use paretau_learners::{T_LEARNER, X_LEARNER};
-        use paretau_neural::nets::{DPSW_NORM, TARNET};
+        use paretau_neural::nets::disentangled::DPSW_NORM;
+        use paretau_neural::nets::shared::TARNET;
         assert!(ConfiguredEstimator::new(&T_LEARNER, (T_LEARNER.preset)()).is_ok());
         assert!(ConfiguredEstimator::new(&X_LEARNER, (X_LEARNER.preset)()).is_ok());
         assert!(ConfiguredEstimator::new(&TARNET, (TARNET.preset)()).is_ok());

@@ -2,7 +2,7 @@
 
 use paretau_core::{Error, FitContext, Observer, Result, Seed};
 use paretau_data::{Encoder, EncoderPolicy, RoleSpec, Table, assign};
-use paretau_eval::{FeatureBalance, OverlapOptions, OverlapReport, overlap_report};
+use paretau_nuisance::{FeatureBalance, OverlapOptions, OverlapReport, overlap_report};
 
 use crate::findings::feature_balance;
 use crate::overlap::Overlap;
@@ -37,7 +37,7 @@ pub fn diagnose(table: Table, roles: &RoleSpec, seed: Seed, observer: &dyn Obser
     let (_, e) = Overlap::fit(&design, None, &ctx)?;
     let (mut overlap, weights) = overlap_report(&e, (design.t(), design.weight()), &OverlapOptions::default())?;
     overlap.rows_at_risk.iter_mut().for_each(|row| *row = assigned.rows[*row]);
-    let balance = feature_balance(&assigned, &design, &weights.smoothed)?;
+    let balance = feature_balance(&assigned, &design, &weights)?;
     let mut notes = assigned.notes.clone();
     notes.extend_from_slice(encoder.notes());
     Ok(Diagnosis {

@@ -4,18 +4,14 @@
 //! nor the effects being scored. They are cross-fitted here on the rows to score on, with the first base learner
 //! that can read their features, so that every model is judged by the same yardstick.
 
-use paretau_core::{Design, Error, Event, FitContext, Observer, Params, Regressor, Result, Seed, Target};
+use paretau_core::{Design, Error, Event, FitContext, Observer, Params, Result, Seed};
 use paretau_data::{Assigned, Encoder, EncoderPolicy, RoleSpec, Table, assign};
-use paretau_eval::{Evidence, NamedScore, Nuisance, Observed};
-use paretau_learners::{CrossTask, HeldOut, Overlap as Rule, cross_predict, design_folds, inverse_weights};
+use paretau_eval::{Evidence, NamedScore};
+use paretau_nuisance::weights::BOUND;
+use paretau_nuisance::{Nuisance, Observed, Rule, Weights, cross_fit_nuisances};
 
 use crate::model::Model;
 use crate::registry::BASES;
-
-/// Folds of the nuisances.
-const FOLDS: usize = 5;
-/// Propensities nearer to 0 or 1 than this are counted; smoothing deals with them.
-const BOUND: f64 = 0.01;
 
 /// All metrics that the rows allow.
 pub fn evaluate(
@@ -59,31 +55,8 @@ pub fn yardstick(assigned: &Assigned, seed: Seed, observer: &dyn Observer) -> Re
     let design = assigned.design(x, encoder.columns().to_vec())?;
     let ctx = FitContext::new(seed, observer);
     ctx.event(&Event::Stage { name: "cross-fitting nuisances".to_owned(), total: None });
-    let nuisance = nuisances(&design, base.build(&Params::none())?.as_ref(), &ctx)?;
-    let inverse = inverse_weights(&nuisance.e, design.t(), Rule::Pareto, BOUND)?;
-    let scores = nuisance.scores(&Observed::of(&design)?, &inverse.w);
+    let nuisance = cross_fit_nuisances(&design, base.build(&Params::none())?.as_ref(), &ctx)?;
+    let inverse = Weights::inverse(&nuisance.e, design.t(), Rule::Pareto, BOUND)?;
+    let scores = nuisance.scores(&Observed::of(&design)?, &inverse.smooth);
     Ok(Yardstick { design, nuisance, scores })
-}
-
-/// Cross-fitted nuisances of a design; propensities known from the study's design are taken as they are.
-pub fn nuisances(design: &Design, learner: &dyn Regressor, ctx: &FitContext<'_>) -> Result<Nuisance> {
-    let parts = design_folds(design, FOLDS, ctx.seed)?;
-    let predict = |name: &str, task: &CrossTask<'_>| {
-        cross_predict(task, learner, &parts, HeldOut::Oob, &ctx.with_seed(ctx.seed.named(name)))
-    };
-    let outcome = |name: &str, arm: u8| {
-        let mask: Vec<bool> = design.t().iter().map(|&t| t == arm).collect();
-        predict(name, &CrossTask::of(design, design.y(), Target::Mean).from_rows(&mask))
-    };
-    let (mu0, mu1) = (outcome("mu0", 0)?, outcome("mu1", 1)?);
-    let e = match design.propensity() {
-        Some(known) => known.to_vec(),
-        None => {
-            let t: Vec<f64> = design.t().iter().map(|&t| f64::from(t)).collect();
-            predict("e", &CrossTask::of(design, &t, Target::Probability))?
-        }
-    };
-    let mut nuisance = Nuisance::from_arms(mu0, mu1, e);
-    nuisance.m = predict("m", &CrossTask::of(design, design.y(), Target::Mean))?;
-    Ok(nuisance)
 }

@@ -5,7 +5,7 @@ use paretau_core::{
     Want,
 };
 use paretau_data::{Assigned, Encoder, EncoderPolicy, RoleSpec, Table, assign, assign_all_arms};
-use paretau_eval::{OverlapOptions, overlap_report};
+use paretau_nuisance::{OverlapOptions, overlap_report};
 
 use crate::about::{About, Averages, OtherArm};
 use crate::model::Model;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use paretau_core::{Effects, Error, EstimatorEntry, FittedModel, Result, State, Want};
 use paretau_data::{Encoder, Table, TransformReport, arms_of};
-use paretau_eval::score::normal_quantile;
+use paretau_nuisance::inference::normal_quantile;
 use paretau_report::Findings;
 use serde::{Deserialize, Serialize};
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::Path;
 
-use paretau_core::{Error, Result, State, Tensor};
+use paretau_core::{Error, Result, State, Tensor, hex};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -89,7 +89,7 @@ fn digest(json: &Value, tensors: &BTreeMap<&str, (Dtype, &[usize], Vec<u8>)>) ->
         hash.update(format!("\n{name} {dtype:?} {shape:?}\n"));
         hash.update(bytes);
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&hash.finalize())
 }
 
 fn to_raw(tensor: &Tensor) -> (Dtype, &[usize], Vec<u8>) {

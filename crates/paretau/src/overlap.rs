@@ -7,8 +7,8 @@
 use paretau_core::{
     BaseEntry, ColumnKind, Design, Error, Features, FitContext, FittedRegressor, RegressionTask, Result, State, Target,
 };
-use paretau_kernels::KernelError;
-use paretau_kernels::pareto::{HardPareto, TailMap};
+use paretau_kernels::pareto::TailMap;
+use paretau_nuisance::{WeightMap, Weights};
 use serde::{Deserialize, Serialize};
 
 use crate::registry::{BASES, TOOLBOX};
@@ -17,8 +17,7 @@ use crate::registry::{BASES, TOOLBOX};
 #[derive(Debug)]
 pub struct Overlap {
     companion: Option<Companion>,
-    share: f64,
-    tail: TailMap,
+    map: WeightMap,
 }
 
 struct Companion {
@@ -66,13 +65,8 @@ impl Overlap {
             },
             (None, None, None) => vec![share; design.n_rows()],
         };
-        let mut overlap = Self { companion, share, tail: TailMap::identity() };
-        let raw = overlap.raw_weights(&e, design.t());
-        let mut smoother = HardPareto::default();
-        let mut smooth = vec![0.0; raw.len()];
-        smoother.forward(&raw, &mut smooth).map_err(numeric)?;
-        overlap.tail = smoother.tail_map();
-        Ok((overlap, e))
+        let map = Weights::balancing(&e, design.t())?.map;
+        Ok((Self { companion, map }, e))
     }
 
     /// Propensities of rows from the companion; `None` when the estimator has its own.
@@ -82,30 +76,23 @@ impl Overlap {
 
     /// Weights of rows of known arm.
     pub fn weights(&self, e: &[f64], t: &[u8]) -> Result<RowWeights> {
-        let raw = self.raw_weights(e, t);
-        let smooth = raw.iter().map(|&w| self.tail.smooth(w)).collect::<Result<_, _>>().map_err(numeric)?;
+        let raw = e.iter().zip(t).map(|(&e, &t)| self.map.raw(e, t)).collect();
+        let smooth = e.iter().zip(t).map(|(&e, &t)| self.map.weight(e, t)).collect::<Result<_>>()?;
         Ok(RowWeights { raw, smooth })
-    }
-
-    fn raw_weights(&self, e: &[f64], t: &[u8]) -> Vec<f64> {
-        let odds = self.share / (1.0 - self.share);
-        e.iter()
-            .zip(t)
-            .map(|(&e, &t)| if t == 1 { 1.0 + odds * (1.0 - e) / e } else { 1.0 + e / (1.0 - e) / odds })
-            .map(|w| w.min(f64::MAX / 1e6))
-            .collect()
     }
 
     /// Everything needed to bring it back.
     pub fn state(&self) -> Result<State> {
+        // One tail of all rows: both arms have the same.
+        let [tail, _] = &self.map.tails;
         let mut state = State::new(&Saved {
             companion: self.companion.as_ref().map(|c| c.base.name().to_owned()),
-            share: self.share,
-            mu: self.tail.mu,
-            sigma: self.tail.sigma,
-            xi: self.tail.xi,
+            share: self.map.share,
+            mu: tail.mu,
+            sigma: tail.sigma,
+            xi: tail.xi,
         })?;
-        state.put_f64("tail", &[self.tail.tail.len()], self.tail.tail.clone());
+        state.put_f64("tail", &[tail.tail.len()], tail.tail.clone());
         if let Some(companion) = &self.companion {
             state.nest("regressor", companion.regressor.state()?);
         }
@@ -129,7 +116,7 @@ impl Overlap {
         if !(saved.share > 0.0 && saved.share < 1.0) {
             return Err(Error::bad_model("its share of treated rows is not between 0 and 1"));
         }
-        Ok(Self { companion, share: saved.share, tail })
+        Ok(Self { companion, map: WeightMap::balancing(saved.share, tail) })
     }
 }
 
@@ -154,9 +141,4 @@ impl Companion {
             base.build(&paretau_core::Params::none())?.fit(&task, &ctx.with_seed(ctx.seed.named("propensity")))?;
         Ok(Self { base: *base, regressor })
     }
-}
-
-/// A kernel's refusal of numbers that we made ourselves is a failure of the computation, not of the user's data.
-pub(crate) fn numeric(error: KernelError) -> Error {
-    Error::Numeric { what: "Pareto smoothing of the weights", message: error.to_string() }
 }

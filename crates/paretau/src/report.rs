@@ -1,7 +1,7 @@
 //! From a model to the records of its report, and to the page.
 
 use paretau_core::{DEFAULT_VALID_SHARE, Result, Warning, set_pairs};
-use paretau_eval::{ArmOverlap, IMBALANCE, OverlapReport};
+use paretau_nuisance::{ArmOverlap, IMBALANCE, OverlapReport};
 use paretau_report::{Average, Balance, Bin, Curve, Interval, Making, ModelRecords, OverlapSummary, Param, Question};
 
 use crate::about::{About, Estimate, OtherArm};

@@ -44,7 +44,7 @@ fn balance(features: &[Differences<'_>], n_features: usize) -> String {
         return String::new();
     }
     let off = |pick: fn(&Differences<'_>) -> Option<f64>| {
-        features.iter().filter(|f| pick(f).is_none_or(|d| d.abs() > paretau::eval::IMBALANCE)).count()
+        features.iter().filter(|f| pick(f).is_none_or(|d| d.abs() > paretau::nuisance::IMBALANCE)).count()
     };
     let cell = |value: Option<f64>| value.map_or_else(|| "none".to_owned(), |v| format!("{v:.3}"));
     let rows: Vec<Vec<String>> = features
@@ -57,7 +57,7 @@ fn balance(features: &[Differences<'_>], n_features: usize) -> String {
         "\n\nbalance, treated minus control in standard deviations: {} of {n_features} features beyond {} before \
          weighting, {} after{shown}\n{}",
         off(|f| f.1),
-        paretau::eval::IMBALANCE,
+        paretau::nuisance::IMBALANCE,
         off(|f| f.2),
         output::table(&["feature", "before", "after"], &rows)
     )

@@ -7,6 +7,7 @@
 //! and products of standardised features. The effect has its own few features, or is constant.
 
 use paretau_core::{ParamKind, ParamSpec, Result, Rng, Seed};
+use paretau_kernels::numeric::mean_sd;
 use serde::{Deserialize, Serialize};
 
 use super::outcome::{Rows, Simulated};
@@ -122,9 +123,8 @@ impl Covariate {
         };
         // Moments over a grid instead of the sample, so that the truth of a row does not depend on the other rows.
         let values: Vec<f64> = normal_grid().map(|z| shape.value(z)).collect();
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
-        let var = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / values.len() as f64;
-        Self { loadings, own: (1.0 - common).sqrt(), shape, mean, sd: var.sqrt().max(1e-6) }
+        let (mean, sd) = mean_sd(&values);
+        Self { loadings, own: (1.0 - common).sqrt(), shape, mean, sd: sd.max(1e-6) }
     }
 
     fn value(&self, factors: &[f64; FACTORS], rng: &mut Rng) -> f64 {

@@ -15,12 +15,13 @@
 //! `mu0 = m - tau/2`, `mu1 = m + tau/2`. Künzel et al. draw Σ at random; here it is 0.5^|i-j|, which is close and repeatable.
 
 use paretau_core::{ParamKind, ParamSpec, Result, Seed};
+use paretau_kernels::numeric::dot_in_order as dot;
 use serde::{Deserialize, Serialize};
 
 use super::draws::beta_2_4;
 use super::nie_wager::Setup;
 use super::outcome::{Rows, Simulated};
-use super::{Simulator, bad, configure, defaults, dot};
+use super::{Simulator, bad, configure, defaults};
 
 /// Parameters of grf's designs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

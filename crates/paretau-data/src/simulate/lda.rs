@@ -6,6 +6,7 @@
 //! sampler did, nearer to those of the original News archive.
 
 use paretau_core::{Csr, Error, Result, Seed};
+use paretau_kernels::numeric::dot;
 use rayon::prelude::*;
 
 use super::digamma::digamma;
@@ -179,19 +180,6 @@ impl Topics {
             }
         }
     }
-}
-
-/// In four sums that do not wait for each other.
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<4>(), b.as_chunks::<4>());
-    let mut sums = [0.0; 4];
-    for (a, b) in a.iter().zip(b) {
-        for lane in 0..4 {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
-    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
 }
 
 #[cfg(test)]

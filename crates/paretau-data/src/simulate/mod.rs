@@ -101,11 +101,8 @@ fn bad(owner: &str, name: &str, value: impl std::fmt::Display, expected: &str) -
     Error::BadParameter { owner: owner.into(), name: name.into(), value: value.to_string(), expected: expected.into() }
 }
 
-/// The logistic function.
+/// The logistic function as the published designs compute it; the numerically careful one of the kernels differs in last
+/// bits, and with them the simulated arms would.
 fn sigmoid(z: f64) -> f64 {
     1.0 / (1.0 + (-z).exp())
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| x * y).sum()
 }

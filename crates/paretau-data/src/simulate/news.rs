@@ -9,12 +9,13 @@
 //! C |z0|² on average, and thus C over the number of topics when all are equally common.
 
 use paretau_core::{Column, Csr, Features, ParamKind, ParamSpec, Result, Rng, Seed};
+use paretau_kernels::numeric::dot_in_order as dot;
 use serde::{Deserialize, Serialize};
 
 use super::draws::{cumulate, dirichlet, pick, poisson};
 use super::lda::{Lda, proportions};
 use super::outcome::{Rows, Simulated};
-use super::{Simulator, configure, defaults, dot, sigmoid};
+use super::{Simulator, configure, defaults, sigmoid};
 use crate::read::{ReadOptions, read};
 use crate::table::{ColumnData, Table};
 

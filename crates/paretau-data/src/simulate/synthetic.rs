@@ -5,10 +5,11 @@
 //! `t ~ Ber(sigmoid(c_A·(ψ+1)))`, `mu0 = 3/(2d) c_0·φ`, `mu1 = 3/(2d) c_1·(φ∘φ)`, `y = mu_t + ε`.
 
 use paretau_core::{ParamKind, ParamSpec, Result, Seed};
+use paretau_kernels::numeric::dot_in_order as dot;
 use serde::{Deserialize, Serialize};
 
 use super::outcome::{Rows, Simulated};
-use super::{Simulator, bad, configure, defaults, dot, sigmoid};
+use super::{Simulator, bad, configure, defaults, sigmoid};
 
 /// Parameters of the synthetic study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

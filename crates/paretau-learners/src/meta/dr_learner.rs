@@ -8,6 +8,7 @@ use paretau_core::{
     Abilities, BaseSpec, BuildContext, ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family,
     Features, FitContext, FittedModel, ParamKind, ParamSpec, Result, Target,
 };
+use paretau_nuisance::{CrossTask, HeldOut, NuisanceFit, NuisancePlan, Rule, Weights, fit_all, two_arms};
 use serde::{Deserialize, Serialize};
 
 use super::base_learner::{BaseLearner, able_to_fit, regressors};
@@ -16,10 +17,6 @@ use super::setup::{
     BASE, CALIBRATE, CROSS_FIT, EFFECT_BASE, FOLDS, HANDLES, PROPENSITY_BASE, enough_of_each_arm, no_empty_column,
     stage,
 };
-use crate::crossfit::{CrossTask, HeldOut, fit_all};
-use crate::linear::two_arms;
-use crate::nuisance::{NuisanceFit, NuisancePlan};
-use crate::overlap::{InverseWeights, Overlap, inverse_weights};
 
 /// Parameters of the DR-learner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,7 +35,7 @@ pub struct DrConfig {
     /// Folds of cross-fitting.
     pub folds: usize,
     /// What to do about propensities near 0 and 1.
-    pub overlap: Overlap,
+    pub overlap: Rule,
     /// Lowest propensity of clipping and trimming.
     pub clip: f64,
 }
@@ -52,7 +49,7 @@ const PARAMS: &[ParamSpec] = &[
     FOLDS,
     ParamSpec::new(
         "overlap",
-        ParamKind::Choice(Overlap::CHOICES),
+        ParamKind::Choice(Rule::CHOICES),
         "inverse weights of poor overlap: `pareto` smooths each arm's tail, `clip` bounds the propensity, `trim` \
                leaves rows out",
     ),
@@ -83,7 +80,7 @@ pub const DR_LEARNER: ConfigEntry<DrConfig> = ConfigEntry {
         calibrate: false,
         cross_fit: HeldOut::Oob,
         folds: 5,
-        overlap: Overlap::Pareto,
+        overlap: Rule::Pareto,
         clip: 0.01,
     },
     build,
@@ -127,9 +124,9 @@ impl Estimator for DrLearner {
         if self.config.calibrate {
             nuisance.calibrate(design)?;
         }
-        let inverse = inverse_weights(&nuisance.e, design.t(), self.config.overlap, self.config.clip)?;
-        let scores = nuisance.scores(design, &inverse.w);
-        let kept: Vec<bool> = inverse.w.iter().map(|w| *w > 0.0).collect();
+        let inverse = Weights::inverse(&nuisance.e, design.t(), self.config.overlap, self.config.clip)?;
+        let scores = nuisance.scores(design, &inverse.smooth);
+        let kept: Vec<bool> = inverse.smooth.iter().map(|w| *w > 0.0).collect();
         let mut task = CrossTask::of(design, &scores, Target::Mean);
         if kept.contains(&false) {
             task = task.from_rows(&kept);
@@ -149,11 +146,11 @@ impl Estimator for DrLearner {
 }
 
 impl DrLearner {
-    fn describe(&self, design: &Design, e: &[f64], inverse: &InverseWeights, scores: &[f64]) -> Diagnostics {
+    fn describe(&self, design: &Design, e: &[f64], inverse: &Weights, scores: &[f64]) -> Diagnostics {
         let mut diagnostics = Diagnostics::default();
         let n = scores.len() as f64;
         let (mut total, mut sum) = (0.0, 0.0);
-        for (i, score) in scores.iter().enumerate().filter(|(i, _)| inverse.w[*i] > 0.0) {
+        for (i, score) in scores.iter().enumerate().filter(|(i, _)| inverse.smooth[*i] > 0.0) {
             let w = design.weight().map_or(1.0, |w| w[i]);
             total += w;
             sum += w * score;
@@ -161,14 +158,15 @@ impl DrLearner {
         diagnostics.note("mean_score", sum / total);
         diagnostics.note("propensity_min", e.iter().copied().fold(1.0, f64::min));
         diagnostics.note("propensity_max", e.iter().copied().fold(0.0, f64::max));
-        diagnostics.note("weight_max", inverse.w.iter().copied().fold(0.0, f64::max));
-        diagnostics.note("rows_beyond_clip", inverse.beyond as f64);
-        if inverse.beyond as f64 > 0.01 * n {
-            let (share, clip) = (100.0 * inverse.beyond as f64 / n, self.config.clip);
+        diagnostics.note("weight_max", inverse.smooth.iter().copied().fold(0.0, f64::max));
+        diagnostics.note("rows_beyond_clip", inverse.extreme.beyond as f64);
+        if inverse.extreme.beyond as f64 > 0.01 * n {
+            let (share, clip) = (100.0 * inverse.extreme.beyond as f64 / n, self.config.clip);
             let done = match self.config.overlap {
-                Overlap::Clip => "their propensity was clipped, which biases the effect of such rows",
-                Overlap::Trim => "they were left out, so effects of such rows are extrapolated",
-                Overlap::Pareto => "the largest weights were Pareto-smoothed",
+                Rule::Clip => "their propensity was clipped, which biases the effect of such rows",
+                Rule::Trim => "they were left out, so effects of such rows are extrapolated",
+                Rule::Pareto | Rule::Psis => "the largest weights were Pareto-smoothed",
+                Rule::Raw => "their weights were left as they are",
             };
             diagnostics.warn(
                 "poor-overlap",

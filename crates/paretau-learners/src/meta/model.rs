@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use paretau_core::{Diagnostics, Effects, Error, Features, FittedModel, FittedRegressor, Result, State, Toolbox, Want};
+use paretau_nuisance::Calibrator;
 use serde::{Deserialize, Serialize};
-
-use crate::calibrate::Calibrator;
 
 /// How a meta-learner's fitted base models answer; each meta-learner's file has one.
 pub(super) trait Recipe: std::fmt::Debug + Send + Sync {

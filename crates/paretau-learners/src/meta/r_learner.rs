@@ -7,6 +7,7 @@ use paretau_core::{
     Abilities, BaseSpec, BuildContext, ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family,
     Features, FitContext, FittedModel, ParamKind, ParamSpec, Result, Target,
 };
+use paretau_nuisance::{CrossTask, HeldOut, PropensityChoice, cross_fit, design_folds, fit_all, two_arms};
 use serde::{Deserialize, Serialize};
 
 use super::base_learner::{BaseLearner, able_to_fit, regressors};
@@ -15,9 +16,6 @@ use super::setup::{
     BASE, CALIBRATE, CROSS_FIT, EFFECT_BASE, FOLDS, HANDLES, PROPENSITY_BASE, enough_of_each_arm, no_empty_column,
     outcome_target, stage, treatment,
 };
-use crate::crossfit::{CrossTask, HeldOut, cross_fit, design_folds, fit_all};
-use crate::linear::two_arms;
-use crate::nuisance::PropensityChoice;
 
 /// Propensities are held this far from 0 and 1, so that no residual treatment is 0.
 const LEAST_PROPENSITY: f64 = 1e-3;

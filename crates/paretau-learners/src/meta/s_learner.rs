@@ -4,13 +4,12 @@ use paretau_core::{
     Abilities, BaseSpec, Column, ColumnKind, ConfigEntry, Csr, Dense, Design, Diagnostics, Effects, Estimator,
     EstimatorInfo, Family, Features, FitContext, FittedModel, ParamSpec, Result,
 };
+use paretau_nuisance::{CrossTask, fit_all, two_arms};
 use serde::{Deserialize, Serialize};
 
 use super::base_learner::BaseLearner;
 use super::model::{BaseModels, MetaModel, Recipe, load};
 use super::setup::{BASE, HANDLES, no_empty_column, outcome_target, stage, treatment};
-use crate::crossfit::{CrossTask, fit_all};
-use crate::linear::two_arms;
 
 /// Parameters of the S-learner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -67,6 +66,7 @@ impl Estimator for SLearner {
             groups: design.groups(),
             target: outcome_target(design),
             learn_from: None,
+            most_rows: None,
         };
         let fitted = fit_all(&task, self.outcome.learner.as_ref(), &stage(ctx, "outcomes")?)?;
         let mut models = BaseModels::default();

@@ -2,7 +2,7 @@
 
 use paretau_core::{Design, Error, Features, Handles, ParamKind, ParamSpec, Result, SearchRange};
 
-pub(super) use crate::nuisance::{outcome_target, stage};
+pub(super) use paretau_nuisance::{outcome_target, stage};
 
 /// Takes what every base learner takes, so that the base can be changed without changing the data.
 pub(super) const HANDLES: Handles = Handles { missing: false, sparse: true, categories: false, many_arms: false };

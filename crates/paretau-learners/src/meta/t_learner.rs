@@ -4,13 +4,12 @@ use paretau_core::{
     Abilities, BaseSpec, ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family, Features,
     FitContext, FittedModel, ParamSpec, Result,
 };
+use paretau_nuisance::{CrossTask, fit_all, two_arms};
 use serde::{Deserialize, Serialize};
 
 use super::base_learner::BaseLearner;
 use super::model::{BaseModels, MetaModel, Recipe, load};
 use super::setup::{BASE, HANDLES, arm_mask, enough_of_each_arm, no_empty_column, outcome_target, stage};
-use crate::crossfit::{CrossTask, fit_all};
-use crate::linear::two_arms;
 
 /// Parameters of the T-learner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -8,6 +8,7 @@ use paretau_core::{
     Abilities, BaseSpec, BuildContext, ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family,
     Features, FitContext, FittedModel, ParamSpec, Result, Target,
 };
+use paretau_nuisance::{CrossTask, HeldOut, PropensityChoice, design_folds, fit_all, two_arms};
 use serde::{Deserialize, Serialize};
 
 use super::base_learner::{BaseLearner, able_to_fit, regressors};
@@ -16,9 +17,6 @@ use super::setup::{
     BASE, CALIBRATE, EFFECT_BASE, HANDLES, PROPENSITY_BASE, arm_mask, enough_of_each_arm, no_empty_column,
     outcome_target, stage,
 };
-use crate::crossfit::{CrossTask, HeldOut, design_folds, fit_all};
-use crate::linear::two_arms;
-use crate::nuisance::PropensityChoice;
 
 /// Folds behind the choice of a propensity model.
 const PROPENSITY_FOLDS: usize = 5;

@@ -1,6 +1,6 @@
 //! One unit of work: a data set, a method, a seed. Its key is a digest of all that decides its result.
 
-use paretau_core::{Error, Result};
+use paretau_core::{Error, Result, hex};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -72,7 +72,7 @@ impl Cell {
 
 /// A short name for some content, the same for the same content.
 pub(super) fn digest(content: &Value) -> String {
-    Sha256::digest(content.to_string()).iter().take(12).map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(content.to_string())[..12])
 }
 
 /// One of several parts of a run, for job arrays.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use paretau_core::Seed;
+use paretau_kernels::numeric::mean;
 
 use super::plan::{Method, Plan};
 use super::records::Record;
@@ -168,10 +169,6 @@ pub fn comparison(plan: &Plan, records: &[&Record]) -> String {
 /// Scores by realisation, in its order, seeds averaged.
 pub(super) fn by_realisation(records: &[&Record], metric: &str) -> Vec<f64> {
     scores(records, metric).into_values().flat_map(BTreeMap::into_values).collect()
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// Percentiles 2.5 and 97.5 of the mean under resampling; always the same draws for the same data.

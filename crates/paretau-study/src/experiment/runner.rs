@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use paretau_core::{Error, Event, Observer, Params, Result, Seed, Split};
 use paretau_data::{Dataset, ReadOptions, RoleSpec, Table, assign};
-use paretau_eval::{Evidence, METRICS, Observed, encoders_of};
+use paretau_eval::{Evidence, METRICS, encoders_of};
+use paretau_nuisance::Observed;
 use rayon::prelude::*;
 
 use super::cell::{Cell, Shard};

@@ -1,6 +1,7 @@
 //! Records as tables: mean ± standard deviation over realisations and seeds, failures counted, never dropped.
 
 use paretau_core::param_text;
+use paretau_kernels::numeric::{mean, sample_sd};
 
 use super::plan::Plan;
 use super::records::Record;
@@ -17,10 +18,7 @@ pub(super) fn summary(values: &[f64]) -> Option<Summary> {
     if n == 0 {
         return None;
     }
-    let mean = values.iter().sum::<f64>() / n as f64;
-    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-    let sd = if n > 1 { (squares / (n - 1) as f64).sqrt() } else { 0.0 };
-    Some(Summary { mean, sd, n })
+    Some(Summary { mean: mean(values), sd: sample_sd(values).unwrap_or(0.0), n })
 }
 
 fn metrics(plan: &Plan, records: &[&Record]) -> Vec<String> {

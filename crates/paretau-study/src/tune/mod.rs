@@ -13,6 +13,7 @@ use std::path::Path;
 
 use paretau_core::{Error, EstimatorEntry, Event, Fold, Observer, Params, Result, Seed, Split, folds};
 use paretau_data::{Assigned, RoleSpec, Table, assign};
+use paretau_kernels::numeric::mean;
 use serde::{Deserialize, Serialize};
 
 use crate::quiet::Quiet;
@@ -231,8 +232,4 @@ fn hopeless(trial: &Trial, before: &[Trial]) -> bool {
     }
     others.sort_by(f64::total_cmp);
     mean(&trial.folds) > others[others.len() / 2]
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }

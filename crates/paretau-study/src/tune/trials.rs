@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use paretau_core::{Error, Params, Result};
+use paretau_core::{Error, Params, Result, hex};
 use paretau_data::Assigned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ pub(super) fn heading(estimator: &str, options: &TuneOptions<'_>, rows: &Assigne
         digest.update(name.as_bytes());
         digest.update([0]);
     }
-    let rows: String = digest.finalize().iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+    let rows = hex(&digest.finalize()[..12]);
     // The number of trials may grow from one run to the next.
     let mut spec = json!(options.spec);
     if let Some(spec) = spec.as_object_mut() {

@@ -9,19 +9,19 @@ mod subgroups;
 mod tree;
 mod weights;
 
-use paretau_core::{Column, ColumnKind, Design, Effects, Error, Result};
+use paretau_core::{Column, ColumnKind, Design, Effects, Result};
 use paretau_data::{Assigned, Encoder, EncoderPolicy};
-use paretau_eval::score::{mean, normal_quantile};
-use paretau_eval::{FeatureBalance, Nuisance, Observed, Score, WeightSets, balance, effect_groups};
-use paretau_learners::{Overlap as Rule, inverse_weights};
+use paretau_eval::effect_groups;
+use paretau_kernels::numeric::mean_sd;
+use paretau_nuisance::inference::{mean, normal_quantile};
+use paretau_nuisance::weights::BOUND;
+use paretau_nuisance::{FeatureBalance, Nuisance, Observed, Rule, Score, Weights, balance};
 use paretau_report::{Balance, Bin, EffectGroup, EffectSummary, Findings, Interval, SortedEffect};
 
 pub(crate) use self::cross_check::cross_check;
 pub(crate) use self::determined::{DETERMINED, determined};
 use self::grouped::Grouped;
 
-/// Propensities nearer to 0 or 1 than this are held there before their weights are smoothed.
-const BOUND: f64 = 0.01;
 /// Points of the sorted effects, less one.
 const STEPS: usize = 100;
 /// Groups by predicted effect.
@@ -60,31 +60,31 @@ impl ScoredRows<'_> {
     }
 }
 
-/// Everything the report wants to know about the training rows. `sets` are their weights by the propensities `e`.
+/// Everything the report wants to know about the training rows. `weights` are their inverse weights by the propensities `e`.
 pub(crate) fn find(
     assigned: &Assigned,
     design: &Design,
     effects: &Effects,
     held_out: bool,
     e: &[f64],
-    sets: &WeightSets,
+    weights: &Weights,
 ) -> Result<Findings> {
     let rows = Observed::of(design)?;
     let nuisance = Nuisance::from_arms(effects.mu0.clone(), effects.mu1.clone(), e.to_vec());
-    let inverse = inverse_weights(e, design.t(), Rule::Pareto, BOUND)?;
-    let evidence = ScoredRows { design, effects, scores: nuisance.scores(&rows, &inverse.w) };
+    let inverse = Weights::inverse(e, design.t(), Rule::Pareto, BOUND)?;
+    let evidence = ScoredRows { design, effects, scores: nuisance.scores(&rows, &inverse.smooth) };
     let summary = summary(effects, held_out);
     let varies = summary.sd > 0.0;
     let grouped = if varies { Grouped::of(&assigned.features, &effects.tau, MOST_FEATURES) } else { vec![] };
     let groups = if varies { effect_groups(&rows, &evidence.scores, &effects.tau, GROUPS) } else { vec![] };
-    let (n_balanced, balance) = balances(assigned, design, &sets.smoothed)?;
+    let (n_balanced, balance) = balances(assigned, design, weights)?;
     Ok(Findings {
         raw_difference: raw_difference(&evidence),
         effects: summary,
         groups: groups.iter().map(|g| EffectGroup { n: g.n, predicted: g.predicted, seen: interval(g.seen) }).collect(),
         subgroups: subgroups::subgroups(&evidence, &grouped),
         tree: varies.then(|| tree::tree(&evidence, &grouped)),
-        weights: [weights::of_arm(sets, design.t(), 0)?, weights::of_arm(sets, design.t(), 1)?],
+        weights: [weights::of_arm(weights, design.t(), 0), weights::of_arm(weights, design.t(), 1)],
         balance,
         n_balanced,
     })
@@ -110,8 +110,7 @@ fn raw_difference(evidence: &ScoredRows<'_>) -> Interval {
 fn summary(effects: &Effects, held_out: bool) -> EffectSummary {
     let tau = &effects.tau;
     let n = tau.len();
-    let average = tau.iter().sum::<f64>() / n as f64;
-    let spread = (tau.iter().map(|v| (v - average).powi(2)).sum::<f64>() / n as f64).sqrt();
+    let (average, spread) = mean_sd(tau);
     // Rounding makes even a constant effect vary in its last digits.
     let size = tau.iter().fold(0.0_f64, |a, v| a.max(v.abs()));
     let sd = if spread > 1e-9 * size { spread } else { 0.0 };
@@ -165,19 +164,16 @@ fn histogram(values: &[f64]) -> Vec<Bin> {
 }
 
 /// How many features were compared, and the balance of those that differ most.
-fn balances(assigned: &Assigned, design: &Design, w: &[f64]) -> Result<(usize, Vec<Balance>)> {
-    let all = feature_balance(assigned, design, w)?;
+fn balances(assigned: &Assigned, design: &Design, weights: &Weights) -> Result<(usize, Vec<Balance>)> {
+    let all = feature_balance(assigned, design, weights)?;
     let kept = all.iter().take(MOST_BALANCED);
     let kept = kept.map(|b| Balance { name: b.name.clone(), before: b.before, after: b.after }).collect();
     Ok((all.len(), kept))
 }
 
-/// Balance of all features under the inverse weights `w`, categories as indicators, whatever the estimator takes.
-pub(crate) fn feature_balance(assigned: &Assigned, design: &Design, w: &[f64]) -> Result<Vec<FeatureBalance>> {
-    let w: Vec<f64> = match design.weight() {
-        Some(weight) => w.iter().zip(weight).map(|(w, own)| w * own).collect(),
-        None => w.to_vec(),
-    };
+/// Balance of all features under the weights, categories as indicators, whatever the estimator takes.
+pub(crate) fn feature_balance(assigned: &Assigned, design: &Design, weights: &Weights) -> Result<Vec<FeatureBalance>> {
+    let w = weights.times(design.weight());
     let coded = |column: &Column| matches!(column.kind, ColumnKind::Categorical { .. });
     if !design.columns().iter().any(coded) {
         return balance(design.x(), design.columns(), design.t(), &w);
@@ -187,9 +183,4 @@ pub(crate) fn feature_balance(assigned: &Assigned, design: &Design, w: &[f64]) -
     let encoder = Encoder::fit(&assigned.features, &policy, &rows)?;
     let (x, _) = encoder.transform(&assigned.features)?;
     balance(&x, encoder.columns(), design.t(), &w)
-}
-
-/// A kernel's refusal of weights that we made ourselves is a failure of the computation.
-fn numeric(error: paretau_kernels::KernelError) -> Error {
-    crate::overlap::numeric(error)
 }

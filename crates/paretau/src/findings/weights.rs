@@ -1,9 +1,7 @@
 //! Weights of an arm by rank, before and after smoothing, with the tail that smooths them.
 
-use paretau_core::Result;
-use paretau_eval::WeightSets;
 use paretau_kernels::fallback::TailFit;
-use paretau_kernels::pareto::HardPareto;
+use paretau_nuisance::Weights;
 use paretau_report::{ArmWeights, Tail, WeightRank};
 
 /// Ranks up to this are all kept; further on each is a little further than the last.
@@ -12,13 +10,12 @@ const EVERY: usize = 12;
 const RATIO: f64 = 1.15;
 
 /// The weights of one arm.
-pub(super) fn of_arm(sets: &WeightSets, t: &[u8], arm: u8) -> Result<ArmWeights> {
+pub(super) fn of_arm(weights: &Weights, t: &[u8], arm: u8) -> ArmWeights {
     let pick = |w: &[f64]| -> Vec<f64> { w.iter().zip(t).filter(|(_, a)| **a == arm).map(|(w, _)| *w).collect() };
-    let (raw, smoothed) = (pick(&sets.raw), pick(&sets.smoothed));
-    let mut scratch = vec![0.0; raw.len()];
-    let tail = match HardPareto::default().forward(&raw, &mut scratch).map_err(super::numeric)? {
-        TailFit::Smoothed { mu, sigma, xi, m, .. } => Some(Tail { m, from: mu, sigma, xi }),
-        TailFit::LeftAsIs(_) => None,
+    let (raw, smoothed) = (pick(&weights.raw), pick(&weights.smooth));
+    let tail = match weights.fits[usize::from(arm.min(1))] {
+        Some(TailFit::Smoothed { mu, sigma, xi, m, .. }) => Some(Tail { m, from: mu, sigma, xi }),
+        Some(TailFit::LeftAsIs(_)) | None => None,
     };
     let descending = |mut w: Vec<f64>| {
         w.sort_by(|a, b| b.total_cmp(a));
@@ -27,7 +24,7 @@ pub(super) fn of_arm(sets: &WeightSets, t: &[u8], arm: u8) -> Result<ArmWeights>
     let (raw, smoothed) = (descending(raw), descending(smoothed));
     let ranks =
         ranks(raw.len()).map(|rank| WeightRank { rank, raw: raw[rank - 1], smoothed: smoothed[rank - 1] }).collect();
-    Ok(ArmWeights { ranks, tail })
+    ArmWeights { ranks, tail }
 }
 
 /// 1, 2, 3, … then ranks spaced by ratio, the last one included.
@@ -44,7 +41,7 @@ fn ranks(n: usize) -> impl Iterator<Item = usize> {
 mod tests {
     use super::*;
     use paretau_core::Seed;
-    use paretau_eval::{OverlapOptions, overlap_report};
+    use paretau_nuisance::{OverlapOptions, overlap_report};
 
     #[test]
     fn the_tail_told_is_the_tail_that_smoothed() {
@@ -53,7 +50,7 @@ mod tests {
         let t: Vec<u8> = e.iter().map(|e| u8::from(rng.bernoulli(*e))).collect();
         let (report, sets) = overlap_report(&e, (&t, None), &OverlapOptions::default()).unwrap();
         for arm in [0, 1] {
-            let weights = of_arm(&sets, &t, arm).unwrap();
+            let weights = of_arm(&sets, &t, arm);
             let tail = weights.tail.unwrap();
             let (first, last) = (weights.ranks[0], weights.ranks.last().unwrap());
             assert_eq!((first.rank, last.rank), (1, report.arms[usize::from(arm)].n));

@@ -6,8 +6,10 @@
 use paretau_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::score::clustered_se;
-use crate::{Nuisance, Observed, Score};
+use crate::inference::{Score, clustered_se};
+use crate::nuisances::Nuisance;
+use crate::rows::{Observed, same_length};
+use crate::scores::doubly_robust_score;
 
 /// Whose average effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,16 +58,13 @@ pub fn average_effect(
     rows.check()?;
     let n = rows.len();
     nuisance.check(n)?;
-    crate::rows::same_length("inverse weights", n, inverse_weights.len())?;
+    same_length("inverse weights", n, inverse_weights.len())?;
     // Each row adds `gain` to the numerator and `size` to the denominator of the estimate.
     let part = |i: usize| -> (f64, f64) {
         let (t, y, iw) = (f64::from(rows.t[i]), rows.y[i], inverse_weights[i]);
         let (mu0, mu1) = (nuisance.mu0[i], nuisance.mu1[i]);
         match estimand {
-            Estimand::All => {
-                let miss = if rows.t[i] == 1 { y - mu1 } else { mu0 - y };
-                (mu1 - mu0 + iw * miss, 1.0)
-            }
+            Estimand::All => (doubly_robust_score(rows.t[i], y, (mu0, mu1), iw), 1.0),
             Estimand::Treated => ((y - mu0) * if rows.t[i] == 1 { 1.0 } else { 1.0 - iw }, t),
             Estimand::Controls => ((y - mu1) * if rows.t[i] == 0 { -1.0 } else { iw - 1.0 }, 1.0 - t),
             Estimand::Overlap => {

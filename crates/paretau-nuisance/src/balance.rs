@@ -6,6 +6,8 @@ use paretau_kernels::balance::{BalanceWorkspace, Groups, standardised_difference
 use paretau_kernels::sparse::CsrView;
 use serde::{Deserialize, Serialize};
 
+use crate::rows::same_length;
+
 /// Differences beyond this are usually called imbalance.
 pub const IMBALANCE: f64 = 0.1;
 
@@ -30,9 +32,9 @@ impl FeatureBalance {
 /// Balance of all features under row weights `w` (inverse propensity weights, say), worst before weighting first. A
 /// missing value counts as its column's mean.
 pub fn balance(x: &Features, columns: &[Column], t: &[u8], w: &[f64]) -> Result<Vec<FeatureBalance>> {
-    crate::rows::same_length("treatment", x.n_rows(), t.len())?;
-    crate::rows::same_length("weights", x.n_rows(), w.len())?;
-    crate::rows::same_length("column names", x.n_cols(), columns.len())?;
+    same_length("treatment", x.n_rows(), t.len())?;
+    same_length("weights", x.n_rows(), w.len())?;
+    same_length("column names", x.n_cols(), columns.len())?;
     let treated: Vec<bool> = t.iter().map(|&a| a == 1).collect();
     let filled;
     let x = if x.has_missing() {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Observed;
+use crate::rows::Observed;
 
 /// A number and, where one can be told, its standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -32,21 +32,28 @@ impl Score {
     }
 
     /// Itself, if all its numbers are finite.
-    pub(crate) fn finite(self) -> Option<Self> {
+    pub fn finite(self) -> Option<Self> {
         (self.value.is_finite() && self.se.is_none_or(f64::is_finite)).then_some(self)
     }
 }
 
 /// The weighted mean of `values` over the rows, with a standard error clustered by their groups.
 pub fn mean(rows: &Observed<'_>, values: &[f64]) -> Score {
-    let total = rows.total_weight();
-    let value = (0..values.len()).map(|i| rows.w(i) * values[i]).sum::<f64>() / total;
-    let influence: Vec<f64> = (0..values.len()).map(|i| rows.w(i) * (values[i] - value) / total).collect();
-    Score { value, se: clustered_se(&influence, rows.groups) }
+    clustered_mean(values, rows.weight, rows.groups)
+}
+
+/// The mean of `values` under row weights, with a standard error clustered by groups.
+pub fn clustered_mean(values: &[f64], weight: Option<&[f64]>, groups: Option<&[u32]>) -> Score {
+    let n = values.len();
+    let w = |i: usize| weight.map_or(1.0, |w| w[i]);
+    let total: f64 = (0..n).map(w).sum();
+    let value = (0..n).map(|i| w(i) * values[i]).sum::<f64>() / total;
+    let influence: Vec<f64> = (0..n).map(|i| w(i) * (values[i] - value) / total).collect();
+    Score { value, se: clustered_se(&influence, groups) }
 }
 
 /// Standard error of an estimate from each row's influence on it (weights and 1/n included).
-pub(crate) fn clustered_se(influence: &[f64], groups: Option<&[u32]>) -> Option<f64> {
+pub fn clustered_se(influence: &[f64], groups: Option<&[u32]>) -> Option<f64> {
     let (sum, count) = match groups {
         None => (influence.iter().map(|v| v * v).sum::<f64>(), influence.len()),
         Some(groups) => {
@@ -58,7 +65,7 @@ pub(crate) fn clustered_se(influence: &[f64], groups: Option<&[u32]>) -> Option<
 }
 
 /// Sums within groups, ordered by group.
-pub(crate) fn group_sums(values: &[f64], groups: &[u32]) -> Vec<f64> {
+pub fn group_sums(values: &[f64], groups: &[u32]) -> Vec<f64> {
     let mut sums = std::collections::BTreeMap::new();
     for (v, g) in values.iter().zip(groups) {
         *sums.entry(*g).or_insert(0.0) += v;

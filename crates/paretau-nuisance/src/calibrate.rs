@@ -3,8 +3,6 @@
 use paretau_core::{Error, Result, State};
 use paretau_kernels::isotonic::{Direction, Isotonic};
 
-use crate::overlap::kernel;
-
 /// A non-decreasing map of probabilities, linear between its knots and constant beyond them, with values strictly
 /// between 0 and 1.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,7 +17,7 @@ impl Calibrator {
     /// Fits the map from held-out probabilities `p` to 0/1 labels, weighted. Pooled rates of 0 and 1 are pulled half a
     /// row inside, since a propensity of exactly 0 or 1 is never learned from data.
     pub fn fit(p: &[f64], y: &[f64], weight: Option<&[f64]>) -> Result<Self> {
-        let w = crate::design_matrix::weights_or_ones(weight, p.len());
+        let w = weight.map_or_else(|| vec![1.0; p.len()], <[f64]>::to_vec);
         let mut order: Vec<usize> = (0..p.len()).filter(|&i| w[i] > 0.0).collect();
         order.sort_by(|&a, &b| p[a].total_cmp(&p[b]).then(a.cmp(&b)));
         // Rows with equal probabilities are one point, or the map would not be a function.
@@ -45,7 +43,7 @@ impl Calibrator {
         let mut level = vec![0.0; rate.len()];
         isotonic
             .fit(&rate, Some(&mass), Direction::NonDecreasing, &mut level)
-            .map_err(|e| kernel("isotonic calibration", &e))?;
+            .map_err(|e| Error::Numeric { what: "isotonic calibration", message: e.to_string() })?;
         let mean_weight = mass.iter().sum::<f64>() / order.len() as f64;
         let mut starts: Vec<usize> = isotonic.block_starts().collect();
         starts.push(level.len());
@@ -83,14 +81,14 @@ impl Calibrator {
     }
 
     /// Writes itself into a state.
-    pub(crate) fn put(&self, state: &mut State, prefix: &str) {
+    pub fn put(&self, state: &mut State, prefix: &str) {
         let n = self.from.len();
         state.put_f64(&format!("{prefix}/from"), &[n], self.from.clone());
         state.put_f64(&format!("{prefix}/to"), &[n], self.to.clone());
     }
 
     /// Reads itself back.
-    pub(crate) fn get(state: &State, prefix: &str, n: usize) -> Result<Self> {
+    pub fn get(state: &State, prefix: &str, n: usize) -> Result<Self> {
         let from = state.f64(&format!("{prefix}/from"), &[n])?.to_vec();
         let to = state.f64(&format!("{prefix}/to"), &[n])?.to_vec();
         let ascending = |v: &[f64]| v.windows(2).all(|p| p[0] <= p[1]);
@@ -101,7 +99,7 @@ impl Calibrator {
     }
 
     /// Number of knots.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.from.len()
     }
 }

@@ -1,11 +1,16 @@
 //! Least squares with few columns and HC3 or clustered standard errors.
 
-use crate::Score;
-use crate::score::group_sums;
+use faer::Mat;
+use faer::linalg::solvers::DenseSolveCore;
+
+use crate::inference::{Score, group_sums};
+
+/// Columns with less than this of their own, at length 1, are collinear.
+const COLLINEAR: f64 = 1e-10;
 
 /// Coefficients of `y` on the columns (no intercept is added), weighted, with HC3 standard errors, or clustered ones
 /// when groups are given. `None` when the columns do not determine them.
-pub(crate) fn ols(columns: &[Vec<f64>], y: &[f64], w: &[f64], groups: Option<&[u32]>) -> Option<Vec<Score>> {
+pub fn ols(columns: &[Vec<f64>], y: &[f64], w: &[f64], groups: Option<&[u32]>) -> Option<Vec<Score>> {
     let (n, p) = (y.len(), columns.len());
     let mut gram = vec![vec![0.0; p]; p];
     let mut right = vec![0.0; p];
@@ -43,37 +48,22 @@ pub(crate) fn ols(columns: &[Vec<f64>], y: &[f64], w: &[f64], groups: Option<&[u
         .collect()
 }
 
-/// The inverse of a small symmetric positive definite matrix by Gauss-Jordan with pivots on scaled columns.
+/// The inverse of a small symmetric positive definite matrix, its columns scaled to 1 first; `None` when they are
+/// collinear to working precision.
 fn invert(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
     let p = matrix.len();
     let scale: Vec<f64> = (0..p).map(|a| matrix[a][a].sqrt()).collect();
     if scale.iter().any(|s| *s <= 0.0 || !s.is_finite()) {
         return None;
     }
-    let mut m: Vec<Vec<f64>> = (0..p)
-        .map(|a| {
-            let mut row: Vec<f64> = (0..p).map(|b| matrix[a][b] / (scale[a] * scale[b])).collect();
-            row.extend((0..p).map(|b| f64::from(u8::from(a == b))));
-            row
-        })
-        .collect();
-    for k in 0..p {
-        let pivot = (k..p).max_by(|&a, &b| m[a][k].abs().total_cmp(&m[b][k].abs()))?;
-        if m[pivot][k].abs() < 1e-10 {
-            return None;
-        }
-        m.swap(k, pivot);
-        let lead = m[k][k];
-        m[k].iter_mut().for_each(|v| *v /= lead);
-        let row = m[k].clone();
-        for (a, other) in m.iter_mut().enumerate() {
-            if a != k {
-                let factor = other[k];
-                other.iter_mut().zip(&row).for_each(|(v, r)| *v -= factor * r);
-            }
-        }
+    let scaled = Mat::from_fn(p, p, |a, b| matrix[a][b] / (scale[a] * scale[b]));
+    let qr = scaled.col_piv_qr();
+    // With pivots, the last diagonal of R is the least of what the columns have of their own.
+    if (0..p).any(|k| qr.R()[(k, k)].abs() < COLLINEAR) {
+        return None;
     }
-    Some((0..p).map(|a| (0..p).map(|b| m[a][p + b] / (scale[a] * scale[b])).collect()).collect())
+    let inverse = qr.inverse();
+    Some((0..p).map(|a| (0..p).map(|b| inverse[(a, b)] / (scale[a] * scale[b])).collect()).collect())
 }
 
 #[cfg(test)]

@@ -5,8 +5,10 @@ use paretau_core::{Error, Result, Warning};
 use paretau_kernels::KernelError;
 use paretau_kernels::ess::ess;
 use paretau_kernels::psis::{Psis, TailRule, khat_threshold};
-use paretau_kernels::weights::{Pooling, Weigher, Weighting};
 use serde::{Deserialize, Serialize};
+
+use crate::rows::same_length;
+use crate::weights::{Kind, Pooling, Rule, WeightOptions, Weights};
 
 /// Bins of the propensity histogram.
 const BINS: usize = 20;
@@ -37,17 +39,6 @@ pub struct PropensityBin {
     pub control: usize,
     /// Rows with treatment.
     pub treated: usize,
-}
-
-/// Inverse propensity weights of all rows, `1/P(t | x)`, three ways.
-#[derive(Debug, Clone, PartialEq)]
-pub struct WeightSets {
-    /// As they are.
-    pub raw: Vec<f64>,
-    /// With truncated propensities.
-    pub truncated: Vec<f64>,
-    /// Pareto-smoothed within each arm.
-    pub smoothed: Vec<f64>,
 }
 
 /// The weights of one arm.
@@ -116,36 +107,26 @@ impl OverlapReport {
 }
 
 /// The report and the weights it is about, from propensities strictly between 0 and 1. Where rows have weights of their own,
-/// averages stand on the products of both, and so do k-hat and the effective sizes; the weights given back are the inverse
-/// propensities' alone.
+/// averages stand on the products of both, and so do k-hat and the effective sizes; the weights given back, Pareto-smoothed
+/// within each arm, are the inverse propensities' alone.
 pub fn overlap_report(
     e: &[f64],
     (t, row_weight): (&[u8], Option<&[f64]>),
     options: &OverlapOptions,
-) -> Result<(OverlapReport, WeightSets)> {
-    crate::rows::same_length("propensity", t.len(), e.len())?;
+) -> Result<(OverlapReport, Weights)> {
+    same_length("propensity", t.len(), e.len())?;
     if let Some(row_weight) = row_weight {
-        crate::rows::same_length("row weights", t.len(), row_weight.len())?;
+        same_length("row weights", t.len(), row_weight.len())?;
     }
-    if let Some(i) = e.iter().position(|e| !(*e > 0.0 && *e < 1.0)) {
-        return Err(Error::unfit(format!("propensity: row {} holds {}, not strictly between 0 and 1", i + 1, e[i])));
-    }
-    let logits: Vec<f64> = e.iter().map(|e| e.ln() - (-e).ln_1p()).collect();
-    let weigh = |weighting: Weighting| -> Result<(Vec<f64>, [bool; 2])> {
-        let mut w = vec![0.0; e.len()];
-        // With equal shares the balancing weight 1 + (1-π)/π is the inverse propensity.
-        let report = Weigher::new(weighting, Pooling::PerArm, 1.0)
-            .and_then(|mut weigher| weigher.forward(&logits, t, 0.5, &mut w))
-            .map_err(|e| kernel(&e))?;
-        Ok((w, report.fits.map(|fit| fit.is_some_and(|f| f.is_smoothed()))))
-    };
-    let (raw, _) = weigh(Weighting::Raw)?;
-    let (truncated, _) = weigh(Weighting::Truncated { lo: options.truncate, hi: 1.0 - options.truncate })?;
-    let (smooth, fitted) = weigh(Weighting::HardPareto)?;
+    let inverse =
+        |rule, bound| Weights::new(e, t, &WeightOptions { kind: Kind::Inverse, rule, bound, pooling: Pooling::PerArm });
+    let weights = inverse(Rule::Pareto, None)?;
+    let truncated = inverse(Rule::Clip, Some(options.truncate))?.smooth;
+    let (raw, smooth, fitted) = (&weights.raw, &weights.smooth, weights.smoothed());
     let (mut arms, mut khat_alone) = (Vec::with_capacity(2), Vec::with_capacity(2));
     for arm in [0_u8, 1] {
         let pick = |w: &[f64]| -> Vec<f64> { w.iter().zip(t).filter(|(_, a)| **a == arm).map(|(w, _)| *w).collect() };
-        let (own_raw, own_smooth) = (pick(&raw), pick(&smooth));
+        let (own_raw, own_smooth) = (pick(raw), pick(smooth));
         let own_rows = row_weight.map(pick);
         let counted = |w: Vec<f64>| match &own_rows {
             Some(rows) => w.iter().zip(rows).map(|(w, row)| w * row).collect(),
@@ -174,7 +155,7 @@ pub fn overlap_report(
     let range = e.iter().fold((1.0_f64, 0.0_f64), |(lo, hi), e| (lo.min(*e), hi.max(*e)));
     let warnings = worries(&arms, &khat_alone, (rows_at_risk.len(), e.len()), options);
     let report = OverlapReport { histogram: histogram(e, t), arms, range, rows_at_risk, warnings };
-    Ok((report, WeightSets { raw, truncated, smoothed: smooth }))
+    Ok((report, weights))
 }
 
 /// Shape of the tail of the positive weights; `None` when it is too short or flat.
@@ -327,7 +308,7 @@ mod tests {
         }
         let worst = report.rows_at_risk[0];
         assert!(e[worst] == report.range.0 || e[worst] == report.range.1);
-        assert!(weights.truncated.iter().all(|w| *w <= 10.0 + 1e-9));
+        assert!(weights.smoothed() == [true; 2] && weights.smooth.iter().all(|w| w.is_finite()));
         assert!(overlap_report(&[0.0, 0.5], (&[0, 1], None), &OverlapOptions::default()).is_err());
     }
 

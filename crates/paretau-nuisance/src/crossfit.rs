@@ -1,16 +1,13 @@
 //! Cross-fitting, the one implementation: every row is predicted by a model that did not learn from it.
 //!
-//! Either the learner's own held-out predictions are used (out of bag, one fit), or one model a fold is fitted in
+//! Either the learner's own held-out predictions are used (out of bag, one fit), or one model per fold is fitted in
 //! parallel. Models get their seeds from the fold's number, so that nothing depends on the order in which they finish.
 
 use paretau_core::{
-    Column, Design, Error, Features, FitContext, FittedRegressor, Fold, RegressionTask, Regressor, Result, Seed,
-    Target, folds,
+    Column, Design, Error, Features, FitContext, FittedRegressor, Fold, RegressionTask, Regressor, Result, Seed, Target,
 };
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-
-use crate::dealing::usable_folds;
 
 /// Where predictions for the training rows come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +36,8 @@ pub struct CrossTask<'a> {
     pub target: Target,
     /// Which rows may be learned from (an arm, say); all rows are predicted. `None` is all.
     pub learn_from: Option<&'a [bool]>,
+    /// Most rows that the model of a fold learns from; of more, as many are drawn with the fold's seed.
+    pub most_rows: Option<usize>,
 }
 
 impl<'a> CrossTask<'a> {
@@ -52,6 +51,7 @@ impl<'a> CrossTask<'a> {
             groups: design.groups(),
             target,
             learn_from: None,
+            most_rows: None,
         }
     }
 
@@ -68,9 +68,20 @@ impl<'a> CrossTask<'a> {
         let chosen: Option<Vec<usize>> = match (rows, self.learn_from) {
             (None, None) => None,
             (rows, mask) => {
-                let from = rows.map_or_else(all, <[usize]>::to_vec);
-                Some(mask.map_or(from.clone(), |m| from.into_iter().filter(|&i| m[i]).collect()))
+                let mut from = rows.map_or_else(all, <[usize]>::to_vec);
+                if let Some(mask) = mask {
+                    from.retain(|&i| mask[i]);
+                }
+                Some(from)
             }
+        };
+        let chosen = match (chosen, self.most_rows) {
+            (Some(chosen), Some(most)) if rows.is_some() && chosen.len() > most => {
+                let mut kept = ctx.seed.rng().sample(chosen.len(), most);
+                kept.sort_unstable();
+                Some(kept.iter().map(|&i| chosen[i]).collect())
+            }
+            (chosen, _) => chosen,
         };
         let Some(chosen) = chosen else {
             let task = RegressionTask {
@@ -133,23 +144,31 @@ pub fn cross_fit(
     };
     let held_out = match own {
         Some(own) => own,
-        None => held_out_by_folds(task, learner, parts, ctx)?,
+        None => fit_folds(task, learner, parts, ctx.seed.named("fold"), ctx)?.held_out,
     };
     Ok(CrossFit { held_out, model: full.model })
 }
 
 /// Fits on all rows that may be learned from, with the learner's own held-out predictions where it has any: for last
-/// stages, which nothing is built on.
-pub(crate) fn fit_all(task: &CrossTask<'_>, learner: &dyn Regressor, ctx: &FitContext<'_>) -> Result<FitAll> {
-    let full = task.fit(None, learner, &ctx.with_seed(ctx.seed.named("full")))?;
+/// stages, which nothing is built on. The seed is the context's stream `full`.
+pub fn fit_all(task: &CrossTask<'_>, learner: &dyn Regressor, ctx: &FitContext<'_>) -> Result<FitAll> {
+    fit_all_seeded(task, learner, &ctx.with_seed(ctx.seed.named("full")))
+}
+
+/// As [`fit_all`], with the context's own seed.
+pub fn fit_all_seeded(task: &CrossTask<'_>, learner: &dyn Regressor, ctx: &FitContext<'_>) -> Result<FitAll> {
+    let full = task.fit(None, learner, ctx)?;
     let held_out = own_held_out(task, &full)?;
     Ok(FitAll { model: full.model, held_out })
 }
 
 /// A model of all rows, and perhaps held-out predictions of every row.
-pub(crate) struct FitAll {
-    pub(crate) model: Box<dyn FittedRegressor>,
-    pub(crate) held_out: Option<Vec<f64>>,
+#[derive(Debug)]
+pub struct FitAll {
+    /// The model, for new rows.
+    pub model: Box<dyn FittedRegressor>,
+    /// The learner's own held-out predictions, where it has any.
+    pub held_out: Option<Vec<f64>>,
 }
 
 /// Held-out predictions only, for nuisances that new rows do not need.
@@ -163,7 +182,7 @@ pub fn cross_predict(
     match held_out {
         // The learner tells only after a fit whether it has held-out predictions.
         HeldOut::Oob => Ok(cross_fit(task, learner, parts, held_out, ctx)?.held_out),
-        HeldOut::Folds => held_out_by_folds(task, learner, parts, ctx),
+        HeldOut::Folds => Ok(fit_folds(task, learner, parts, ctx.seed.named("fold"), ctx)?.held_out),
     }
 }
 
@@ -181,34 +200,39 @@ fn own_held_out(task: &CrossTask<'_>, full: &Fitted) -> Result<Option<Vec<f64>>>
     Ok(Some(out))
 }
 
-fn held_out_by_folds(
+/// One model per fold, and what each says of the rows that its fold holds out.
+#[derive(Debug)]
+pub struct FoldFits {
+    /// A prediction for every row, by the model that did not learn from it.
+    pub held_out: Vec<f64>,
+    /// The models, in the order of the folds.
+    pub models: Vec<Box<dyn FittedRegressor>>,
+}
+
+/// Fits one model per fold and predicts the rows it holds out: the only such loop there is. The model of fold `k` is
+/// fitted with `seeds.indexed(k)`, so that callers keep streams of their own.
+pub fn fit_folds(
     task: &CrossTask<'_>,
     learner: &dyn Regressor,
     parts: &[Fold],
+    seeds: Seed,
     ctx: &FitContext<'_>,
-) -> Result<Vec<f64>> {
-    let predictions: Vec<Result<Vec<f64>>> = parts
+) -> Result<FoldFits> {
+    let fitted: Vec<Result<(Box<dyn FittedRegressor>, Vec<f64>)>> = parts
         .par_iter()
         .enumerate()
         .map(|(k, fold)| {
-            let seed = ctx.seed.named("fold").indexed(k as u64);
-            let fitted = task.fit(Some(&fold.train), learner, &ctx.with_seed(seed))?;
-            fitted.model.predict(&task.x.select(&fold.held_out))
+            let fitted = task.fit(Some(&fold.train), learner, &ctx.with_seed(seeds.indexed(k as u64)))?;
+            let predicted = fitted.model.predict(&task.x.select(&fold.held_out))?;
+            Ok((fitted.model, predicted))
         })
         .collect();
-    let mut out = vec![0.0; task.y.len()];
-    for (fold, predicted) in parts.iter().zip(predictions) {
-        fold.held_out.iter().zip(predicted?).for_each(|(&i, v)| out[i] = v);
+    let mut held_out = vec![0.0; task.y.len()];
+    let mut models = Vec::with_capacity(parts.len());
+    for (fold, fitted) in parts.iter().zip(fitted) {
+        let (model, predicted) = fitted?;
+        fold.held_out.iter().zip(predicted).for_each(|(&i, v)| held_out[i] = v);
+        models.push(model);
     }
-    Ok(out)
-}
-
-/// Folds of a design, within arms, whole groups together; fewer than asked for when an arm is small.
-pub fn design_folds(design: &Design, wanted: usize, seed: Seed) -> Result<Vec<Fold>> {
-    let Some(k) = usable_folds(design.t(), design.groups(), wanted) else {
-        return Err(Error::unfit(
-            "cross-fitting needs at least two rows of each arm (two groups, when rows are grouped)",
-        ));
-    };
-    folds(design.t(), design.groups(), k, seed)
+    Ok(FoldFits { held_out, models })
 }

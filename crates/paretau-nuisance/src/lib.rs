@@ -1,0 +1,39 @@
+//! Nuisances, and what is made of them: folds, cross-fitting, propensities, weights, doubly robust scores, average
+//! effects, overlap and balance.
+//!
+//! Learners, forests, networks and metrics stand on this crate, so that each of these ideas is written once:
+//!
+//! - [`folds`]: how rows are dealt into folds, arms and groups kept;
+//! - [`crossfit`]: the only loop over folds that fits models;
+//! - [`nuisances`]: expected outcomes and propensity of every row by models that did not see it;
+//! - [`propensity`]: the best of several propensity models, and its calibration;
+//! - [`weights`]: inverse and balancing weights, smoothed, clipped or trimmed, with a map for new rows;
+//! - [`scores`]: the doubly robust score and the residuals of the R-loss;
+//! - [`average`] and [`inference`]: average effects, standard errors clustered by groups;
+//! - [`overlap`] and [`balance`]: how far the arms are apart;
+//! - [`ols`]: least squares with robust errors.
+
+pub mod average;
+pub mod balance;
+mod calibrate;
+pub mod crossfit;
+pub mod folds;
+pub mod inference;
+pub mod nuisances;
+pub mod ols;
+pub mod overlap;
+pub mod propensity;
+mod rows;
+pub mod scores;
+pub mod weights;
+
+pub use average::{AverageEffect, Estimand, average_effect};
+pub use balance::{FeatureBalance, IMBALANCE, balance};
+pub use crossfit::{CrossFit, CrossTask, FoldFits, HeldOut, cross_fit, cross_predict, fit_all, fit_folds};
+pub use folds::{design_folds, fold_count};
+pub use inference::Score;
+pub use nuisances::{Nuisance, NuisanceFit, NuisancePlan, cross_fit_nuisances};
+pub use overlap::{ArmOverlap, OverlapOptions, OverlapReport, PropensityBin, overlap_report};
+pub use propensity::{Calibrator, PropensityChoice};
+pub use rows::{Observed, outcome_target, same_length, stage, two_arms};
+pub use weights::{Extreme, Kind, Rule, WeightMap, WeightOptions, Weights};
