@@ -13,8 +13,8 @@ use crate::registry;
 /// An estimator whose parameters are checked. Making one is where bad parameters are refused; a typing error in a
 /// parameter's name does not compile.
 ///
-/// Works for every entry of the registry: `paretau::learners`, `paretau::forest` and `paretau::neural::nets` hold the
-/// entries beside their configuration types.
+/// Works for every entry of the registry: `paretau::learners`, `paretau::forest` and the modules of
+/// `paretau::neural::nets` hold the entries beside their configuration types.
 ///
 /// ```
 /// use paretau::ConfiguredEstimator;
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn learners_and_nets_take_configurations_of_their_own_type() {
         use paretau_learners::{T_LEARNER, X_LEARNER};
-        use paretau_neural::nets::{DPSW_NORM, TARNET};
+        use paretau_neural::nets::{disentangled::DPSW_NORM, shared::TARNET};
         assert!(ConfiguredEstimator::new(&T_LEARNER, (T_LEARNER.preset)()).is_ok());
         assert!(ConfiguredEstimator::new(&X_LEARNER, (X_LEARNER.preset)()).is_ok());
         assert!(ConfiguredEstimator::new(&TARNET, (TARNET.preset)()).is_ok());
