@@ -13,8 +13,8 @@ use crate::registry;
 /// An estimator whose parameters are checked. Making one is where bad parameters are refused; a typing error in a
 /// parameter's name does not compile.
 ///
-/// Works for every entry of the registry: `paretau::learners`, `paretau::forest` and `paretau::neural::nets` hold the
-/// entries beside their configuration types.
+/// Works for every entry of the registry: `paretau::learners`, `paretau::forest` and the modules of
+/// `paretau::neural::nets` hold the entries beside their configuration types.
 ///
 /// ```
 /// use paretau::ConfiguredEstimator;
