@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Describe(DescribeArgs),
     /// Make a seeded data set whose true effects are known
     Simulate(SimulateArgs),
+    /// Show how a data file is understood: each column's kind, range, gaps, oddities and role
+    Check(CheckArgs),
     /// Fit one estimator and write one model file
     Fit(FitArgs),
     /// Predict each row's effect with a fitted model
@@ -70,6 +72,8 @@ pub(crate) struct DataArgs {
     pub(crate) data: PathBuf,
     #[command(flatten)]
     pub(crate) roles: RoleArgs,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
 }
 
 /// What columns mean.
@@ -108,9 +112,32 @@ pub(crate) struct RoleArgs {
     /// Value that means control [default: the only other value]
     #[arg(long, value_name = "C", help_heading = "Columns")]
     pub(crate) control_value: Option<String>,
+}
+
+/// How the cells of a file are written. What is not given is found from the cells, or known from the model.
+#[derive(Debug, Args)]
+pub(crate) struct ReadArgs {
     /// The file has no header line; columns are called column1, column2, …
-    #[arg(long, help_heading = "Columns")]
+    #[arg(long, help_heading = "Reading")]
     pub(crate) no_header: bool,
+    /// Decimal mark, '.' or ',' [default: found from the cells]
+    #[arg(long, value_name = "MARK", help_heading = "Reading")]
+    pub(crate) decimal: Option<char>,
+    /// What separates thousands: '.', ',', ' ' or "'" [default: found from the cells]
+    #[arg(long, value_name = "MARK", help_heading = "Reading")]
+    pub(crate) thousands: Option<char>,
+    /// Marks that mean missing besides the usual ones, e.g. '-,?,unknown,-999'
+    #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, help_heading = "Reading")]
+    pub(crate) na: Vec<String>,
+    /// Columns of numbers in which every other cell counts as missing
+    #[arg(long, value_name = "COLS", value_delimiter = ',', help_heading = "Reading")]
+    pub(crate) numeric: Vec<String>,
+    /// Columns of categories, though they may look like numbers
+    #[arg(long, value_name = "COLS", value_delimiter = ',', help_heading = "Reading")]
+    pub(crate) categorical: Vec<String>,
+    /// Order of day, month and year in dates: dmy, mdy or ymd [default: found from the cells]
+    #[arg(long, value_name = "ORDER", help_heading = "Reading")]
+    pub(crate) date_order: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -184,6 +211,12 @@ pub(crate) struct EstimatorArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct FitArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
@@ -212,9 +245,8 @@ pub(crate) struct EffectArgs {
     /// Column that names the rows [default: the one of the fit]
     #[arg(long, value_name = "COL")]
     pub(crate) id: Option<String>,
-    /// The file has no header line
-    #[arg(long)]
-    pub(crate) no_header: bool,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
     /// Output file (.csv, .csv.gz, .parquet, .arrow), or - for CSV on stdout
     #[arg(long, value_name = "FILE", default_value = "-")]
     pub(crate) out: PathBuf,

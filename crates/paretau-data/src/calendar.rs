@@ -1,5 +1,7 @@
 //! Dates as numbers: days since 1 January 1970, with the time of day as a fraction.
 
+use serde::{Deserialize, Serialize};
+
 /// Days since 1970 of a date of the proleptic Gregorian calendar.
 pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     // Years start in March here, so that the leap day comes last.
@@ -57,6 +59,125 @@ pub(crate) fn parse_iso(cell: &[u8]) -> Option<f64> {
     Some(days + (hour as f64 * 3600.0 + minute as f64 * 60.0 + second) / 86_400.0)
 }
 
+/// The order in which a date names day, month and year.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DateOrder {
+    /// Day, month, year: 31/05/2024.
+    Dmy,
+    /// Month, day, year: 05/31/2024.
+    Mdy,
+    /// Year, month, day: 2024/05/31.
+    Ymd,
+}
+
+impl DateOrder {
+    /// The order in words.
+    pub(crate) fn in_words(self) -> &'static str {
+        match self {
+            Self::Dmy => "day, month, year",
+            Self::Mdy => "month, day, year",
+            Self::Ymd => "year, month, day",
+        }
+    }
+}
+
+impl std::str::FromStr for DateOrder {
+    type Err = paretau_core::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.to_ascii_lowercase().as_str() {
+            "dmy" => Ok(Self::Dmy),
+            "mdy" => Ok(Self::Mdy),
+            "ymd" => Ok(Self::Ymd),
+            _ => Err(paretau_core::Error::unknown_name("date order", text, ["dmy", "mdy", "ymd"])),
+        }
+    }
+}
+
+/// Parses a date with `/`, `-`, `.` or blanks between its parts, months as numbers or English names, perhaps with a time
+/// of day. A year of four digits that comes first and a month's name settle the order whatever `order` is. Years of two
+/// digits lie between 1970 and 2069.
+pub(crate) fn parse_date(cell: &str, order: DateOrder) -> Option<f64> {
+    let cell = cell.trim();
+    if let Some(days) = parse_iso(cell.as_bytes()) {
+        return Some(days);
+    }
+    let mut rest = cell;
+    let (mut parts, mut marks) = ([""; 3], ['\0'; 2]);
+    for k in 0..3 {
+        let is_name = rest.starts_with(|c: char| c.is_ascii_alphabetic());
+        let end = rest.find(|c: char| !(if is_name { c.is_ascii_alphabetic() } else { c.is_ascii_digit() }));
+        let (part, behind) = rest.split_at(end.unwrap_or(rest.len()));
+        parts[k] = part;
+        rest = behind;
+        if k < 2 {
+            marks[k] = rest.chars().next().filter(|c| matches!(c, '/' | '-' | '.' | ',' | ' '))?;
+            rest = rest[1..].trim_start();
+        }
+    }
+    let months: Vec<Option<i64>> = parts.iter().map(|part| month_named(part)).collect();
+    let (year, month, day, named) = match (order, &months[..]) {
+        (_, [Some(month), None, None]) => (parts[2], *month, parts[1], true),
+        (_, [None, Some(month), None]) if parts[0].len() == 4 => (parts[0], *month, parts[2], true),
+        (_, [None, Some(month), None]) => (parts[2], *month, parts[0], true),
+        _ if parts[0].len() == 4 => (parts[0], digits(parts[1].as_bytes())?, parts[2], false),
+        (DateOrder::Dmy, _) => (parts[2], digits(parts[1].as_bytes())?, parts[0], false),
+        (DateOrder::Mdy, _) => (parts[2], digits(parts[0].as_bytes())?, parts[1], false),
+        (DateOrder::Ymd, _) => (parts[0], digits(parts[1].as_bytes())?, parts[2], false),
+    };
+    if !named && (marks[0] != marks[1] || matches!(marks[0], ',' | ' ')) {
+        return None;
+    }
+    // 1.2.34 is a version rather than a date.
+    let padded = marks[0] == '/' || named || parts.iter().all(|part| part.len() == 2);
+    let year = match (year.len(), digits(year.as_bytes())?) {
+        (4, year) => year,
+        (2, year) if padded => year + if year < 70 { 2000 } else { 1900 },
+        _ => return None,
+    };
+    let in_range = (1..=2).contains(&day.len()) && (named || parts.iter().all(|part| !part.is_empty() && part.len() != 3));
+    let day = digits(day.as_bytes()).filter(|_| in_range)?;
+    if !(1..=12).contains(&month) || day < 1 || day > days_in_month(year, month) {
+        return None;
+    }
+    let days = days_from_civil(year, month, day) as f64;
+    let time = rest.trim_start_matches([',', 'T']).trim();
+    if time.is_empty() { rest.is_empty().then_some(days) } else { time_of_day(time).map(|share| days + share) }
+}
+
+/// `HH:MM[:SS]`, perhaps with AM or PM, as a share of the day.
+fn time_of_day(text: &str) -> Option<f64> {
+    let lower = text.to_ascii_lowercase();
+    let half = if lower.ends_with("pm") { Some(12) } else { lower.ends_with("am").then_some(0) };
+    let plain = lower.trim_end_matches(['a', 'p', 'm', 'z']).trim_end();
+    let mut parts = plain.split(':');
+    let number = |part: Option<&str>| part.filter(|p| (1..=2).contains(&p.len())).and_then(|p| digits(p.as_bytes()));
+    let (hour, minute) = (number(parts.next())?, number(parts.next())?);
+    let second = match parts.next() {
+        Some(part) => part.parse::<f64>().ok().filter(|s| (0.0..61.0).contains(s))?,
+        None => 0.0,
+    };
+    let hour = match half {
+        Some(half) if (1..=12).contains(&hour) => hour % 12 + half,
+        Some(_) => return None,
+        None => hour,
+    };
+    let fits = parts.next().is_none() && hour < 24 && minute < 60;
+    fits.then_some((hour as f64 * 3600.0 + minute as f64 * 60.0 + second) / 86_400.0)
+}
+
+/// The month of an English name, in full or by its first three letters.
+fn month_named(text: &str) -> Option<i64> {
+    const MONTHS: [&str; 12] = [
+        "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+        "december",
+    ];
+    let lower = text.to_ascii_lowercase();
+    let fits = |month: &str| lower.len() >= 3 && month.starts_with(&lower) || lower == "sept" && month == "september";
+    MONTHS.iter().position(|month| fits(month)).map(|place| place as i64 + 1)
+}
+
 /// The date, with the time of day (to the second) when there is one, as ISO text.
 pub(crate) fn format_iso(value: f64) -> String {
     // Rounding first lets 23:59:59.9999999, a float's idea of midnight, come out as the next day.
@@ -73,6 +194,9 @@ pub(crate) fn format_iso(value: f64) -> String {
 }
 
 fn digits(text: &[u8]) -> Option<i64> {
+    if text.is_empty() || text.len() > 9 {
+        return None;
+    }
     text.iter().try_fold(0, |n, b| b.is_ascii_digit().then(|| n * 10 + i64::from(b - b'0')))
 }
 
@@ -110,6 +234,34 @@ mod tests {
             ["2023-02-29", "2023-13-01", "2023-1-01", "20230101", "2023-01-01x", "2023-01-01 25:00", "2023-01-01 1"]
         {
             assert_eq!(parse_iso(bad.as_bytes()), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn dates_in_other_orders() {
+        let day = |y, m, d| Some(days_from_civil(y, m, d) as f64);
+        for (text, order, want) in [
+            ("31/05/2024", DateOrder::Dmy, day(2024, 5, 31)),
+            ("31/05/2024", DateOrder::Mdy, None),
+            ("05/31/2024", DateOrder::Mdy, day(2024, 5, 31)),
+            ("1.2.2024", DateOrder::Dmy, day(2024, 2, 1)),
+            ("1.2.34", DateOrder::Dmy, None),
+            ("1/2/34", DateOrder::Dmy, day(2034, 2, 1)),
+            ("01.02.99", DateOrder::Dmy, day(1999, 2, 1)),
+            ("2024/05/31", DateOrder::Dmy, day(2024, 5, 31)),
+            ("2024-05-31", DateOrder::Mdy, day(2024, 5, 31)),
+            ("31-May-2024", DateOrder::Mdy, day(2024, 5, 31)),
+            ("May 31, 2024", DateOrder::Dmy, day(2024, 5, 31)),
+            ("31 may 2024 6:00 PM", DateOrder::Dmy, day(2024, 5, 31).map(|d| d + 0.75)),
+            ("31/05/2024 12:00", DateOrder::Dmy, day(2024, 5, 31).map(|d| d + 0.5)),
+            ("31/02/2024", DateOrder::Dmy, None),
+            ("1.2.3", DateOrder::Dmy, None),
+            ("12/05", DateOrder::Dmy, None),
+            ("123-45-6789", DateOrder::Dmy, None),
+            ("10.0.0.1", DateOrder::Dmy, None),
+            ("", DateOrder::Dmy, None),
+        ] {
+            assert_eq!(parse_date(text, order), want, "{text}");
         }
     }
 

@@ -8,8 +8,10 @@
 mod calendar;
 pub mod catalog;
 mod encoder;
+mod fold;
 mod interner;
 mod join;
+mod profile;
 mod read;
 mod roles;
 pub mod simulate;
@@ -18,8 +20,9 @@ mod write;
 
 pub use catalog::{DATASETS, Dataset, data_folder};
 pub use encoder::{Encoder, EncoderPolicy, TransformReport};
-pub use read::{BatchReader, Format, Position, ReadOptions, Watch, read, read_watched};
+pub use profile::{ColumnProfile, profile};
+pub use read::{BatchReader, DateOrder, Format, Notation, Position, ReadOptions, Watch, read, read_watched};
 pub use roles::{Assigned, RoleSpec, arms_of, assign, assign_all_arms, parse_list};
 pub use simulate::{SIMULATORS, Simulated, Simulator, simulator};
-pub use table::{ColumnData, Field, Kind, Source, SparseBlock, Table, TableColumn, Text};
+pub use table::{ColumnData, Doubt, Field, Kind, Reading, Source, SparseBlock, Table, TableColumn, Text};
 pub use write::{TableWriter, write_atomically, write_table};

@@ -7,6 +7,7 @@ use paretau_core::{Csr, Error, Features, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::interner::Interner;
+use crate::read::Notation;
 
 /// What the cells of a column are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +61,13 @@ impl Text {
     pub fn get(&self, i: usize) -> Option<&str> {
         self.levels.get(self.codes[i] as usize).map(String::as_str)
     }
+}
+
+/// Cells of each level of a column of texts.
+pub(crate) fn counts(text: &Text) -> Vec<usize> {
+    let mut counts = vec![0; text.levels.len()];
+    text.codes.iter().filter(|&&code| code != Text::MISSING).for_each(|&code| counts[code as usize] += 1);
+    counts
 }
 
 /// The cells of a column.
@@ -231,6 +239,34 @@ impl Source {
     }
 }
 
+/// How a file was read, beyond what its format says. Stored with a model, so that new files are read alike.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Reading {
+    /// Marks that mean a missing cell, besides the usual ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub na: Vec<String>,
+    /// How the cells of a column are written, for those that are not plain numbers or ISO dates.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub notations: BTreeMap<String, Notation>,
+}
+
+impl Reading {
+    /// Whether there is nothing to say.
+    pub fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Why a column cannot be used as it is: an error for whoever uses it, and for nobody else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Doubt {
+    /// 0-based row of a cell that shows it.
+    pub row: Option<usize>,
+    /// What is wrong, and the remedy.
+    pub message: String,
+}
+
 /// Named columns of one length, with an optional sparse block.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
@@ -245,6 +281,10 @@ pub struct Table {
     pub unread: BTreeMap<String, String>,
     /// Names that stood more than once in the header; naming one in a role is an error.
     pub repeated: Vec<String>,
+    /// How the cells were read.
+    pub reading: Reading,
+    /// Columns that are numbers but for a few cells, or that can be read in two ways.
+    pub doubts: BTreeMap<String, Doubt>,
 }
 
 impl Table {
@@ -311,6 +351,19 @@ impl Table {
         &self.columns
     }
 
+    /// Columns whose cells may be changed, but neither their names nor their number.
+    pub(crate) fn columns_mut(&mut self) -> &mut [TableColumn] {
+        &mut self.columns
+    }
+
+    /// An error if what the column holds is in doubt.
+    pub(crate) fn check_doubt(&self, name: &str) -> Result<()> {
+        match self.doubts.get(name) {
+            Some(Doubt { row, message }) => Err(self.error(Some(name), *row, message.clone())),
+            None => Ok(()),
+        }
+    }
+
     /// The sparse block, if there is one.
     pub fn sparse(&self) -> Option<&SparseBlock> {
         self.sparse.as_ref()
@@ -372,6 +425,9 @@ impl Table {
             notes: self.notes.clone(),
             unread: self.unread.clone(),
             repeated: self.repeated.clone(),
+            reading: self.reading.clone(),
+            // Their rows are those of the whole table.
+            doubts: self.doubts.iter().map(|(name, doubt)| (name.clone(), Doubt { row: None, ..doubt.clone() })).collect(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Facts about a fit that travel in the model file: what was asked, what came out, how far it can be trusted.
 
 use paretau_core::{Design, Diagnostics, Effects, Error, Family, OutcomeKind, Result, Seed, Warning};
-use paretau_data::RoleSpec;
+use paretau_data::{Reading, RoleSpec};
 use paretau_nuisance::weights::BOUND;
 use paretau_nuisance::{Estimand, Nuisance, Observed, OverlapReport, Rule, Score, Weights, average_effect};
 use serde::{Deserialize, Serialize};
@@ -48,6 +48,9 @@ pub struct About {
     /// Name of the data file, without its folder; absent for data made in memory.
     #[serde(default)]
     pub source: Option<String>,
+    /// How the data file was read, so that new files are read alike.
+    #[serde(default, skip_serializing_if = "Reading::is_plain")]
+    pub reading: Reading,
 }
 
 impl About {

@@ -40,6 +40,7 @@ pub fn diagnose(table: Table, roles: &RoleSpec, seed: Seed, observer: &dyn Obser
     let balance = feature_balance(&assigned, &design, &weights)?;
     let mut notes = assigned.notes.clone();
     notes.extend_from_slice(encoder.notes());
+    notes.extend(assigned.warnings.iter().map(|warning| format!("warning: {}", warning.message)));
     Ok(Diagnosis {
         n_rows: design.n_rows(),
         rows_left_out: assigned.rows_left_out,

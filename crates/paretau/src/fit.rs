@@ -59,6 +59,7 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
         checkpoint: options.checkpoint,
     };
     let source = table.source.path.as_deref().and_then(|path| path.file_name()?.to_str().map(str::to_owned));
+    let reading = table.reading.clone();
     // Who names the treated value wants it compared with the control, and with nothing else.
     let several = entry.info().handles.many_arms && roles.treated_value.is_none();
     let assigned = if several { assign_all_arms(table, roles)? } else { assign(table, roles)? };
@@ -94,6 +95,7 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
     if let Some(warning) = findings::determined(&design, named, options.seed) {
         diagnostics.warnings.insert(0, warning);
     }
+    diagnostics.warnings.extend(assigned.warnings.iter().cloned());
     diagnostics.warnings.extend(findings::cross_check(findings.effects.mean, &averages.ate));
     // The model file names the rows most at risk, not a million of them.
     overlap_report.rows_at_risk.truncate(MOST_ROWS_AT_RISK);
@@ -115,6 +117,7 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
         seed: options.seed,
         valid_share: options.valid_share,
         source,
+        reading,
     };
     Ok(Model::new(entry, about, encoder, fitted, overlap, findings))
 }

@@ -3,24 +3,59 @@
 use std::path::Path;
 
 use anyhow::Result;
-use paretau::data::{Field, Kind, ReadOptions, RoleSpec, Table, read_watched};
-use paretau::{Error, Params};
+use paretau::data::{DateOrder, Field, Kind, ReadOptions, RoleSpec, Table, read_watched};
+use paretau::{Error, Model, Params};
 
-use crate::args::{DataArgs, EstimatorArgs, RoleArgs};
+use crate::args::{DataArgs, EstimatorArgs, ReadArgs, RoleArgs};
 use crate::progress::Progress;
 
 /// How the arguments say to read the file. Identifiers are read as text, so that `007` stays `007`.
-pub(crate) fn read_options(no_header: bool, id: Option<&str>) -> ReadOptions {
-    let options = ReadOptions { header: !no_header, ..ReadOptions::default() };
-    match id {
+pub(crate) fn read_options(args: &ReadArgs, id: Option<&str>) -> Result<ReadOptions> {
+    let mark = |flag: &str, given: Option<char>, known: &[char]| match given {
+        Some(mark) if !known.contains(&mark) => {
+            let shown: Vec<String> = known.iter().map(|mark| format!("'{mark}'")).collect();
+            Err(wrong(flag, &mark.to_string(), &format!("one of {}", shown.join(" "))))
+        }
+        other => Ok(other),
+    };
+    let decimal = mark("decimal", args.decimal, &['.', ','])?;
+    let thousands = mark("thousands", args.thousands, &['.', ',', ' ', '\''])?;
+    if decimal.is_some() && decimal == thousands {
+        let given = decimal.unwrap_or_default().to_string();
+        return Err(wrong("thousands", &given, "another mark than that of --decimal").into());
+    }
+    // Where one of the two marks separates thousands, the other is the decimal mark.
+    let implied = match thousands {
+        Some('.') => Some(','),
+        Some(',') => Some('.'),
+        _ => None,
+    };
+    let order = args.date_order.as_deref().map(str::parse::<DateOrder>);
+    let date_order = order.transpose().map_err(|_| {
+        wrong("date-order", args.date_order.as_deref().unwrap_or_default(), "dmy, mdy or ymd")
+    })?;
+    let options = ReadOptions {
+        header: !args.no_header,
+        decimal: decimal.or(implied),
+        thousands,
+        date_order,
+        na: args.na.iter().map(|mark| mark.trim().to_owned()).filter(|mark| !mark.is_empty()).collect(),
+        numeric: args.numeric.clone(),
+        categorical: args.categorical.clone(),
+        ..ReadOptions::default()
+    };
+    Ok(match id {
         Some(id) => options.with_field(Field::new(id, Kind::Text)),
         None => options,
-    }
+    })
 }
 
-/// Reads the whole file, showing how far it is; Ctrl-C stops it.
-pub(crate) fn table(args: &DataArgs, progress: &Progress) -> Result<Table> {
-    let options = read_options(args.roles.no_header, args.roles.id.as_deref());
+/// Reads the whole file as a model's training data were read, if there is one, showing how far it is; Ctrl-C stops it.
+pub(crate) fn table(args: &DataArgs, model: Option<&Model>, progress: &Progress) -> Result<Table> {
+    let mut options = read_options(&args.read, args.roles.id.as_deref())?;
+    if let Some(model) = model {
+        options = options.like(&model.about().reading);
+    }
     let table = read_watched(&args.data, &options, &mut |position| {
         progress.reading("reading", position);
         progress.check_interrupt()

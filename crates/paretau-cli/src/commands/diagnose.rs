@@ -17,7 +17,7 @@ pub(crate) fn run(args: &DiagnoseArgs, common: &Common) -> Result<()> {
     }
     let progress = Progress::new(common.quiet);
     let roles = data::roles(&args.data.roles, None)?;
-    let diagnosis = paretau::diagnose(data::table(&args.data, &progress)?, &roles, Seed(common.seed), &progress)?;
+    let diagnosis = paretau::diagnose(data::table(&args.data, None, &progress)?, &roles, Seed(common.seed), &progress)?;
     drop(progress);
     if common.json {
         return output::json(&serde_json::to_value(&diagnosis)?);

@@ -31,7 +31,7 @@ pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
     let progress = Progress::new(common.quiet);
     let id = args.id.clone().or_else(|| model.about().roles.id.clone());
     let batch_rows = (BATCH_CELLS / model.encoder().columns().len().max(1)).clamp(256, BatchReader::BATCH_ROWS);
-    let mut reader = BatchReader::open(&args.data, &needed(&model, args, id.as_deref()), batch_rows)?;
+    let mut reader = BatchReader::open(&args.data, &needed(&model, args, id.as_deref())?, batch_rows)?;
     let mut made = Made::default();
     let mut batches = reader.next_batches().transpose()?;
     while let Some(current) = batches {
@@ -156,7 +156,7 @@ impl Out {
 }
 
 /// The columns that the model reads, the one that names the rows and, if it is there, the treatment; no others.
-fn needed(model: &Model, args: &EffectArgs, id: Option<&str>) -> ReadOptions {
+fn needed(model: &Model, args: &EffectArgs, id: Option<&str>) -> Result<ReadOptions> {
     let encoder = model.encoder();
     let mut fields = encoder.fields();
     fields.extend(encoder.sparse_fields());
@@ -165,13 +165,8 @@ fn needed(model: &Model, args: &EffectArgs, id: Option<&str>) -> ReadOptions {
         fields.push(Field::new(id, Kind::Text));
     }
     let treatment = Field::new(model.about().roles.treatment.clone(), Kind::Text);
-    ReadOptions {
-        header: !args.no_header,
-        fields,
-        optional: vec![treatment],
-        only_fields: true,
-        ..ReadOptions::default()
-    }
+    let read = data::read_options(&args.read, None)?.like(&model.about().reading);
+    Ok(ReadOptions { fields, optional: vec![treatment], only_fields: true, ..read })
 }
 
 /// Columns that had no role at the fit and are not read now: perhaps a feature was renamed or forgotten.

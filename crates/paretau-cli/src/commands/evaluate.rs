@@ -12,7 +12,13 @@ pub(crate) fn run(args: &EvaluateArgs, common: &Common) -> Result<()> {
     let model = Model::load(&args.model)?;
     let progress = Progress::new(common.quiet);
     let roles = data::roles(&args.data.roles, Some(&model.about().roles))?;
-    let scores = paretau::evaluate(&model, data::table(&args.data, &progress)?, &roles, Seed(common.seed), &progress)?;
+    let scores = paretau::evaluate(
+        &model,
+        data::table(&args.data, Some(&model), &progress)?,
+        &roles,
+        Seed(common.seed),
+        &progress,
+    )?;
     drop(progress);
     if common.json {
         let document: Map<String, Value> = scores

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
         progress.say("only networks keep checkpoints: this fit starts from the beginning when it is interrupted");
     }
     let roles = data::roles(&args.data.roles, None)?;
-    let model = paretau::fit(data::table(&args.data, &progress)?, &roles, &options)?;
+    let model = paretau::fit(data::table(&args.data, None, &progress)?, &roles, &options)?;
     model.save(&args.out)?;
     checkpoint.iter().for_each(FileCheckpoint::done);
     drop(progress);

@@ -1,5 +1,6 @@
 //! One file a command. Each turns its arguments into calls of the library and its results into output.
 
+mod check;
 mod completions;
 mod data;
 mod demo;
@@ -29,6 +30,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             Command::List(args) => list::run(args, common),
             Command::Describe(args) => describe::run(args, common),
             Command::Simulate(args) => simulate::run(args, common),
+            Command::Check(args) => check::run(args, common),
             Command::Fit(args) => fit::run(args, common),
             Command::Effect(args) => effect::run(args, common),
             Command::Evaluate(args) => evaluate::run(args, common),

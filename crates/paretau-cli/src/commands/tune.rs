@@ -24,7 +24,7 @@ pub(crate) fn run(args: &TuneArgs, common: &Common) -> Result<()> {
         ..TuneSpec::default()
     };
     let progress = Progress::new(common.quiet);
-    let table = data::table(&args.data, &progress)?;
+    let table = data::table(&args.data, None, &progress)?;
     let options = TuneOptions {
         estimator: &args.estimator.estimator,
         spec: &spec,

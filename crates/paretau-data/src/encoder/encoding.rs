@@ -6,6 +6,7 @@ use paretau_core::{Column, ColumnKind};
 use serde::{Deserialize, Serialize};
 
 use super::EncoderPolicy;
+use crate::fold::{Lookup, joined};
 use crate::table::Text;
 
 /// The transform of one column; each produces a fixed list of output columns.
@@ -67,6 +68,10 @@ impl Encoding {
                 Text::MISSING => n_missing += 1,
                 code => counts[code as usize] += 1,
             }
+        }
+        let stands = joined(&text.levels, &counts);
+        for (k, &stand) in stands.iter().enumerate().filter(|(k, stand)| k != *stand) {
+            counts[stand] += std::mem::take(&mut counts[k]);
         }
         let fewest = policy.fewest(rows.len());
         let named = |least: usize| {
@@ -135,7 +140,7 @@ impl Encoding {
         if missing && !keep_missing { Fate::Imputed } else { Fate::Plain }
     }
 
-    /// Encodes a text, `None` where missing.
+    /// Encodes a text as [`Self::lookup`] spells it, `None` where missing.
     pub(super) fn text(&self, level: Option<&str>, out: &mut [f64]) -> Fate {
         match self {
             Self::Number { .. } => Fate::Unseen,
@@ -178,6 +183,15 @@ impl Encoding {
                 out[0] = share;
                 fate
             }
+        }
+    }
+
+    /// The levels that it knows, to look texts up in.
+    pub(super) fn lookup(&self) -> Lookup<'_> {
+        match self {
+            Self::OneHot { levels, .. } | Self::Codes { levels, .. } => Lookup::new(levels.iter().map(String::as_str)),
+            Self::Frequency { shares, .. } => Lookup::new(shares.keys().map(String::as_str)),
+            Self::Number { .. } => Lookup::new(std::iter::empty()),
         }
     }
 

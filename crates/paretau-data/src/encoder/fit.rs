@@ -6,6 +6,7 @@ use paretau_core::{Column, Result};
 
 use super::encoding::Encoding;
 use super::{Encoder, EncoderPolicy, Input, SparseInput};
+use crate::fold::{joined, joined_in_words};
 use crate::table::{ColumnData, Table, TableColumn, Text};
 
 pub(super) fn fit(table: &Table, policy: &EncoderPolicy, rows: &[usize]) -> Result<Encoder> {
@@ -67,17 +68,23 @@ pub(super) fn fit(table: &Table, policy: &EncoderPolicy, rows: &[usize]) -> Resu
 fn describe(encoding: &Encoding, column: &TableColumn, n: usize, notes: &mut Vec<String>) {
     let ColumnData::Text(text) = &column.data else { return };
     let name = &column.name;
+    let counts: Vec<usize> = crate::table::counts(text);
+    let stands = joined(&text.levels, &counts);
+    let n_levels = (0..stands.len()).filter(|&k| stands[k] == k && counts[k] > 0).count();
+    notes.extend(joined_in_words(&text.levels, &stands).map(|words| format!("`{name}`: {words}")));
     match encoding {
         Encoding::Frequency { shares, .. } => notes.push(format!(
             "`{name}` has {} levels and is coded by how frequent the level is ({} levels kept)",
-            text.levels.len(),
+            n_levels,
             shares.len()
         )),
         Encoding::OneHot { levels, .. } | Encoding::Codes { levels, .. } if levels.is_empty() && n > 0 => {
-            notes.push(format!("`{name}` has hardly a text twice, as an identifier or free text; it is of no use"));
+            notes.push(format!(
+                "`{name}`: almost every value is unique; column ignored. If it holds numbers, check the decimal mark"
+            ));
         }
         Encoding::OneHot { levels, other: true, .. } | Encoding::Codes { levels, other: true, .. } => notes.push(
-            format!("`{name}`: {} rare levels are pooled into one", text.levels.len().saturating_sub(levels.len())),
+            format!("`{name}`: {} rare levels are pooled into one", n_levels.saturating_sub(levels.len())),
         ),
         _ => {}
     }
@@ -93,7 +100,8 @@ fn fingerprints(encoding: &Encoding, column: &TableColumn, rows: &[usize], k: us
     let per_level = match &column.data {
         ColumnData::Text(text) => {
             let mut table = vec![0.0; (text.levels.len() + 1) * k];
-            for (at, level) in text.levels.iter().map(|l| Some(l.as_str())).chain([None]).enumerate() {
+            let lookup = encoding.lookup();
+            for (at, level) in text.levels.iter().map(|l| Some(lookup.of(l))).chain([None]).enumerate() {
                 encoding.text(level, &mut table[at * k..(at + 1) * k]);
             }
             table

@@ -210,7 +210,8 @@ impl Input {
             let k = self.places.len();
             let mut table_of = vec![0.0; (text.levels.len() + 1) * k];
             let mut fates = Vec::with_capacity(text.levels.len() + 1);
-            for (at, level) in text.levels.iter().map(|l| Some(l.as_str())).chain([None]).enumerate() {
+            let lookup = self.encoding.lookup();
+            for (at, level) in text.levels.iter().map(|l| Some(lookup.of(l))).chain([None]).enumerate() {
                 fates.push(self.encoding.text(level, &mut table_of[at * k..(at + 1) * k]));
             }
             for (i, &code) in text.codes.iter().enumerate() {
@@ -257,7 +258,7 @@ impl Input {
                     return Err(table.error(
                         Some(&self.name),
                         Some(row),
-                        format!("holds `{cell}`, but the column held {was} when the model was fitted; mend the cell"),
+                        format!("holds `{cell}`, but the column held {was} when the model was fitted; fix the cell"),
                     ));
                 }
                 let value = |&c: &u32| parsed.get(c as usize).copied().flatten().unwrap_or(f64::NAN);

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use paretau_core::Result;
+use rayon::prelude::*;
 
 use super::ReadOptions;
 use super::csv::{CsvStream, PIECE};
@@ -11,6 +12,7 @@ use super::ipc::IpcStream;
 use super::parquet::ParquetStream;
 use super::position::Position;
 use super::source::{Format, Input};
+use super::understand::{Convert, as_text, convert};
 use crate::table::{Table, file_error};
 
 /// An iterator of tables of up to `batch_rows` rows each. Where they end depends on the file alone, never on threads.
@@ -25,6 +27,9 @@ pub struct BatchReader {
     /// Batches that were read together with one that was asked for.
     waiting: VecDeque<Table>,
     failed: bool,
+    /// Columns that are read as text and then by their notations, and marks for missing cells.
+    converts: Vec<Convert>,
+    na: Vec<String>,
 }
 
 enum Batches {
@@ -41,8 +46,20 @@ impl BatchReader {
     /// Opens a file; `-` is CSV on standard input.
     pub fn open(path: &Path, options: &ReadOptions, batch_rows: usize) -> Result<Self> {
         let batch_rows = batch_rows.max(1);
-        let format = options.format.map_or_else(|| Format::from_path(path), Ok)?;
+        let (options, converts) = as_text(options);
+        let options = &options;
+        let spelled = if options.format.is_none() { super::spelled::spelled(path)? } else { None };
+        let format = match (&spelled, options.format) {
+            (Some(_), _) => Format::Tsv,
+            (None, Some(format)) => format,
+            (None, None) => Format::from_path(path)?,
+        };
         let source = match format {
+            _ if spelled.is_some() => {
+                let tabs = ReadOptions { delimiter: Some(b'\t'), ..options.clone() };
+                let input = spelled.map_or_else(|| Input::new(path, true), Ok)?;
+                Batches::Csv(Box::new(CsvStream::open(&input, format, &tabs, PIECE)?))
+            }
             Format::Csv | Format::Tsv => {
                 Batches::Csv(Box::new(CsvStream::open(&Input::new(path, true)?, format, options, PIECE)?))
             }
@@ -51,7 +68,7 @@ impl BatchReader {
             // These hold one matrix that is decoded as a whole anyway.
             Format::Npz | Format::Svm | Format::News => Batches::Whole(Box::new(super::read(path, options)?)),
         };
-        Ok(Self { path: path.to_owned(), source, batch_rows, rows: 0, waiting: VecDeque::new(), failed: false })
+        Ok(Self { path: path.to_owned(), source, batch_rows, rows: 0, waiting: VecDeque::new(), failed: false, converts, na: options.na.clone() })
     }
 
     /// How far it is.
@@ -95,7 +112,7 @@ impl BatchReader {
 
     fn read_batches(&mut self) -> Result<Option<Vec<Table>>> {
         let start = self.rows;
-        let tables = match &mut self.source {
+        let mut tables = match &mut self.source {
             Batches::Csv(stream) => stream.tables(self.batch_rows)?,
             Batches::Parquet(stream) => stream.tables(start)?,
             Batches::Ipc(stream) => match stream.next_rows(self.batch_rows)? {
@@ -107,6 +124,10 @@ impl BatchReader {
                 (start < end).then(|| vec![table.select(&(start..end).collect::<Vec<_>>())])
             }
         };
+        if !self.converts.is_empty() || !self.na.is_empty() {
+            let tables = tables.iter_mut().flatten().collect::<Vec<_>>();
+            tables.into_par_iter().try_for_each(|table| convert(table, &self.converts, &self.na))?;
+        }
         self.rows += tables.iter().flatten().map(Table::n_rows).sum::<usize>();
         Ok(tables)
     }

@@ -1,7 +1,10 @@
 //! Growing one column cell by cell, finding out its kind on the way.
 
+use std::sync::Arc;
+
 use crate::interner::Interner;
 use crate::read::cell::{Cell, MAX_CELL, classify, is_missing, trim};
+use crate::read::notation::{is_mark, is_missing_among_numbers};
 use crate::table::{Kind, TableColumn, Text};
 
 /// Why a cell cannot stand in its column.
@@ -20,9 +23,9 @@ impl BadCell {
         let shown = show(cell);
         match self {
             Self::NotNumber => format!(
-                "holds `{shown}`, but this column must be numbers; mend the cell, or leave it empty if it is missing"
+                "holds `{shown}`, but this column must be numbers; fix the cell, or leave it empty if it is missing"
             ),
-            Self::NotDate => format!("holds `{shown}`, but this column must be dates like 2024-05-31; mend the cell"),
+            Self::NotDate => format!("holds `{shown}`, but this column must be dates like 2024-05-31; fix the cell"),
             Self::Infinite => format!(
                 "holds `{shown}`, which is not a finite number; replace it or leave the cell empty if it is missing"
             ),
@@ -71,12 +74,19 @@ pub(crate) struct Builder {
     state: State,
     /// First infinite cell of an inferred column (row, line, cell): an error only if the column stays numeric.
     infinite: Option<(usize, u64, String)>,
+    /// Marks that mean a missing cell, besides the usual ones.
+    na: Arc<[String]>,
 }
 
 impl Builder {
     /// An empty column, of a declared kind or to be inferred.
     pub(crate) fn new(declared: Option<Kind>) -> Self {
-        Self { declared, state: State::Empty(0), infinite: None }
+        Self::with_marks(declared, [].into())
+    }
+
+    /// The same with further marks for missing cells.
+    pub(crate) fn with_marks(declared: Option<Kind>, na: Arc<[String]>) -> Self {
+        Self { declared, state: State::Empty(0), infinite: None, na }
     }
 
     /// Number of cells.
@@ -108,6 +118,8 @@ impl Builder {
                 self.infinite.get_or_insert_with(|| (row, line, show(cell)));
                 self.push_number(f64::INFINITY, Guess::Number);
             }
+            (Cell::Text, _) if is_mark(&self.na, cell) => self.push_missing(),
+            (Cell::Text, Some(_)) if is_missing_among_numbers(cell) => self.push_missing(),
             (Cell::Text, None) => return self.push_text(cell),
             (Cell::Infinite, Some(Kind::Number)) => return Err(BadCell::Infinite),
             (_, Some(Kind::Number)) => return Err(BadCell::NotNumber),
@@ -237,7 +249,7 @@ impl Builder {
     }
 
     fn push_text(&mut self, cell: &[u8]) -> Result<(), BadCell> {
-        if is_missing(cell) {
+        if is_missing(cell) || is_mark(&self.na, cell) {
             self.push_missing();
             return Ok(());
         }

@@ -18,7 +18,7 @@ use super::pieces::{CutError, Cutter};
 use super::position::{ByteCount, Position};
 use super::records::{self, First, Layout, Parsed, Part, Refused, Why};
 use super::source::{Format, Input, Opened, damaged_gzip};
-use super::{ReadOptions, Watch};
+use super::{ReadOptions, Watch, understand};
 use crate::table::{Kind, Source, Table, TableColumn, file_error};
 
 /// Bytes that are looked at to find the delimiter.
@@ -42,7 +42,8 @@ fn read_in_pieces(
     watch: &mut Watch<'_>,
 ) -> Result<Table> {
     let mut stream = CsvStream::open(input, format, options, piece)?;
-    let mut builders: Vec<Builder> = stream.wanted.iter().map(|&(_, kind)| Builder::new(kind)).collect();
+    let mut builders: Vec<Builder> =
+        stream.wanted.iter().map(|&(_, kind)| Builder::with_marks(kind, stream.layout.na.clone())).collect();
     while stream.grow(&mut builders)? {
         watch(stream.position())?;
     }
@@ -61,26 +62,53 @@ fn read_in_pieces(
         }
     }
     drop(builders);
-    if columns.iter().any(Option::is_none) {
-        let mut again = CsvStream::open(input, format, options, piece)?;
-        again.keep(|j| columns[j].is_none());
-        let mut builders: Vec<Builder> = again.wanted.iter().map(|_| Builder::new(Some(Kind::Text))).collect();
-        while again.grow(&mut builders)? {
-            watch(again.position())?;
-        }
-        if again.rows != stream.rows {
-            return Err(file_error(input.path(), None, None, "changed while it was read; read it again"));
-        }
-        let texts = builders.iter_mut().zip(again.names()).map(|(builder, name)| builder.finish(&name));
-        for (slot, text) in columns.iter_mut().filter(|slot| slot.is_none()).zip(texts) {
-            if let Finished::Column(column) = text {
-                *slot = Some(column);
-            }
-        }
+    let as_text = |which: &[bool], watch: &mut Watch<'_>| {
+        read_as_text(input, format, options, (piece, stream.rows), which, watch)
+    };
+    let mixed: Vec<bool> = columns.iter().map(Option::is_none).collect();
+    if mixed.contains(&true) {
+        let texts = as_text(&mixed, watch)?;
+        columns.iter_mut().filter(|slot| slot.is_none()).zip(texts).for_each(|(slot, text)| *slot = Some(text));
     }
-    let mut table = Table::new(columns.into_iter().flatten().collect())?;
+    let mut columns: Vec<TableColumn> = columns.into_iter().flatten().collect();
+    let doubtful = understand::points_in_doubt(&columns, options);
+    if doubtful.contains(&true) {
+        let texts = as_text(&doubtful, watch)?;
+        let slots = columns.iter_mut().zip(&doubtful).filter(|(_, again)| **again);
+        slots.zip(texts).for_each(|((slot, _), text)| *slot = text);
+    }
+    let found = understand::understand(&mut columns, Some(stream.layout.delimiter), options);
+    let mut table = Table::new(columns)?;
     stream.describe(&mut table, 0, stream.first_line());
+    super::describe(&mut table, found, options);
     Ok(table)
+}
+
+/// Reads the columns at the chosen places among the wanted ones once more, as text.
+fn read_as_text(
+    input: &Input,
+    format: Format,
+    options: &ReadOptions,
+    (piece, rows): (usize, usize),
+    which: &[bool],
+    watch: &mut Watch<'_>,
+) -> Result<Vec<TableColumn>> {
+    let mut again = CsvStream::open(input, format, options, piece)?;
+    again.keep(|j| which[j]);
+    let mut builders: Vec<Builder> =
+        again.wanted.iter().map(|_| Builder::with_marks(Some(Kind::Text), again.layout.na.clone())).collect();
+    again.wanted.iter_mut().for_each(|(_, kind)| *kind = Some(Kind::Text));
+    while again.grow(&mut builders)? {
+        watch(again.position())?;
+    }
+    if again.rows != rows {
+        return Err(file_error(input.path(), None, None, "changed while it was read; read it again"));
+    }
+    let texts = builders.iter_mut().zip(again.names()).filter_map(|(builder, name)| match builder.finish(&name) {
+        Finished::Column(column) => Some(column),
+        Finished::ReadAgain | Finished::Infinite { .. } => None,
+    });
+    Ok(texts.collect())
 }
 
 /// A delimited text under way.
@@ -144,21 +172,29 @@ impl CsvStream {
         if head.starts_with(b"\xef\xbb\xbf") {
             head.drain(..3);
         }
-        let (delimiter, note) = delimiter(&head, format, options);
+        // Excel reads and writes a first line that names the delimiter.
+        let named = named_delimiter(&head);
+        if let Some((_, length)) = named {
+            head.drain(..length);
+        }
+        let (delimiter, note) = match (options.delimiter, named) {
+            (None, Some((named, _))) => (named, None),
+            _ => delimiter(&head, format, options),
+        };
         let mut stream = Self {
             path: path.to_owned(),
             gzip,
             count,
             header: Header::default(),
             wanted: vec![],
-            layout: Layout { delimiter, ..Layout::default() },
+            layout: Layout { delimiter, na: options.na.clone().into(), ..Layout::default() },
             cutter: Cutter::new(Box::new(io::Cursor::new(head).chain(text)), delimiter, piece),
             ahead: vec![],
             stopped: None,
             failed: None,
             unclosed: None,
             rows: 0,
-            lines: 0,
+            lines: u64::from(named.is_some()),
             first_line: 1,
             one_line_each: true,
         };
@@ -179,6 +215,7 @@ impl CsvStream {
         };
         stream.header.notes.extend(note);
         check_fields(path, options, &stream.header.names, &BTreeMap::new())?;
+        understand::check_named(path, &stream.header.names, options)?;
         let kind_of = |name: &str| options.declared(name);
         stream.wanted = (stream.header.names.iter().enumerate())
             .map(|(j, name)| (j, kind_of(name)))
@@ -283,7 +320,7 @@ impl CsvStream {
                 let piece = &pieces[i];
                 if builder.is_text() && part.has_numbers() {
                     // Its piece began with numbers, which are texts behind the text before.
-                    let mut alone = Layout { columns: vec![None; layout.columns.len()], ..*layout };
+                    let mut alone = Layout { columns: vec![None; layout.columns.len()], ..layout.clone() };
                     alone.columns[wanted[j].0] = Some(0);
                     let again = records::parse(&piece.text, &alone, &[Some(Kind::Text)], usize::MAX);
                     let columns = again.parts.into_iter().flat_map(|part| part.columns);
@@ -393,7 +430,7 @@ impl CsvStream {
                 Some(row as u64 + 1),
                 format!(
                     "(line {line}) has {n} cells, but the first line has {}; look for a stray delimiter, an unclosed \
-                     quotation mark or a line cut short",
+                     quotation mark, a number with a comma or a line cut short",
                     self.layout.n_cells
                 ),
             ),
@@ -421,6 +458,16 @@ fn cut(cutter: &mut Cutter) -> (Vec<Vec<u8>>, Option<CutError>) {
         }
     }
     (pieces, None)
+}
+
+/// The delimiter that a first line `sep=;` names, and the length of that line.
+fn named_delimiter(head: &[u8]) -> Option<(u8, usize)> {
+    let rest = head.get(..4).filter(|start| start.eq_ignore_ascii_case(b"sep=")).map(|_| &head[4..])?;
+    match rest {
+        [mark, b'\r', b'\n', ..] if mark.is_ascii() => Some((*mark, 7)),
+        [mark, b'\n' | b'\r', ..] if mark.is_ascii() => Some((*mark, 6)),
+        _ => None,
+    }
 }
 
 /// The delimiter: as told, else a tab for `.tsv`, else the commonest of the usual ones in the first line.

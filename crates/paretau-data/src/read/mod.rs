@@ -8,7 +8,9 @@ mod csv;
 mod header;
 mod ipc;
 mod lines;
+mod meaning;
 mod news;
+mod notation;
 mod npy;
 mod npz;
 mod parquet;
@@ -16,18 +18,23 @@ mod pieces;
 mod position;
 mod records;
 mod source;
+mod spelled;
 mod svm;
+mod understand;
 mod zip;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use paretau_core::Result;
 
+pub use crate::calendar::DateOrder;
 pub use batches::BatchReader;
+pub use notation::Notation;
 pub use position::Position;
 pub use source::Format;
 
-use crate::table::{Field, Kind, Table};
+use crate::table::{Field, Kind, Reading, Table};
 pub(crate) use cell::{Cell, classify};
 use source::Input;
 
@@ -47,11 +54,42 @@ pub struct ReadOptions {
     pub optional: Vec<Field>,
     /// Read the columns in `fields` (all of which must be there) and `optional` and no others.
     pub only_fields: bool,
+    /// Decimal mark of all numbers; found from the cells when not given.
+    pub decimal: Option<char>,
+    /// What separates thousands; found from the cells when not given.
+    pub thousands: Option<char>,
+    /// Order of day and month; found from the cells when not given.
+    pub date_order: Option<DateOrder>,
+    /// Marks that mean a missing cell, besides the usual ones; compared without case.
+    pub na: Vec<String>,
+    /// Columns of numbers in which every other cell counts as missing.
+    pub numeric: Vec<String>,
+    /// Columns of categories, though they may look like numbers.
+    pub categorical: Vec<String>,
+    /// How the cells of a column are written, where that is known from a model.
+    pub notations: BTreeMap<String, Notation>,
+    /// The sheet of a workbook; the first when not given.
+    pub sheet: Option<String>,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { format: None, header: true, delimiter: None, fields: vec![], optional: vec![], only_fields: false }
+        Self {
+            format: None,
+            header: true,
+            delimiter: None,
+            fields: vec![],
+            optional: vec![],
+            only_fields: false,
+            decimal: None,
+            thousands: None,
+            date_order: None,
+            na: vec![],
+            numeric: vec![],
+            categorical: vec![],
+            notations: BTreeMap::new(),
+            sheet: None,
+        }
     }
 }
 
@@ -63,8 +101,25 @@ impl ReadOptions {
         self
     }
 
+    /// The same, read as a model's training data were read, as far as nothing else is asked for.
+    #[must_use]
+    pub fn like(mut self, reading: &Reading) -> Self {
+        if self.na.is_empty() {
+            self.na.clone_from(&reading.na);
+        }
+        // A file that is written otherwise than the training data is read as the options say.
+        let told = self.decimal.is_some() || self.thousands.is_some() || self.date_order.is_some();
+        for (name, notation) in reading.notations.iter().filter(|_| !told) {
+            self.notations.entry(name.clone()).or_insert_with(|| notation.clone());
+        }
+        self
+    }
+
     /// The kind that was told for a column.
     fn declared(&self, name: &str) -> Option<Kind> {
+        if self.categorical.iter().any(|column| column == name) {
+            return Some(Kind::Text);
+        }
         self.fields.iter().chain(&self.optional).find(|field| field.name == name).map(|field| field.kind)
     }
 }
@@ -85,13 +140,34 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
 
 /// The same, telling now and then how far it is; an error of `watch` stops the reading.
 pub fn read_watched(path: &Path, options: &ReadOptions, watch: &mut Watch<'_>) -> Result<Table> {
-    let format = options.format.map_or_else(|| Format::from_path(path), Ok)?;
-    match format {
-        Format::Csv | Format::Tsv => csv::read(&Input::new(path, false)?, format, options, watch),
-        Format::Parquet => parquet::read(path, options, watch),
-        Format::Arrow => ipc::read(path, options, watch),
-        Format::Npz => npz::read(path),
-        Format::Svm => svm::read(path),
-        Format::News => news::read(path),
+    if options.format.is_none()
+        && let Some(input) = spelled::spelled(path)?
+    {
+        let tabs = ReadOptions { delimiter: Some(b'\t'), ..options.clone() };
+        let mut table = csv::read(&input, Format::Tsv, &tabs, watch)?;
+        // Lines of the text in memory are none of the file.
+        table.source.first_line = None;
+        return Ok(table);
     }
+    let format = options.format.map_or_else(|| Format::from_path(path), Ok)?;
+    let mut table = match format {
+        Format::Csv | Format::Tsv => return csv::read(&Input::new(path, false)?, format, options, watch),
+        Format::Parquet => parquet::read(path, options, watch)?,
+        Format::Arrow => ipc::read(path, options, watch)?,
+        Format::Npz => npz::read(path)?,
+        Format::Svm => svm::read(path)?,
+        Format::News => news::read(path)?,
+    };
+    let names: Vec<String> = table.columns().iter().map(|c| c.name.clone()).collect();
+    understand::check_named(path, &names, options)?;
+    let found = understand::understand(table.columns_mut(), None, options);
+    describe(&mut table, found, options);
+    Ok(table)
+}
+
+/// Adds to a table how its cells were understood.
+fn describe(table: &mut Table, found: understand::Understood, options: &ReadOptions) {
+    table.notes.extend(found.notes);
+    table.doubts = found.doubts;
+    table.reading = Reading { na: options.na.clone(), notations: found.notations };
 }

@@ -4,6 +4,7 @@
 //! a quotation mark ends with one, and doubled marks inside stand for one; marks elsewhere are ordinary characters.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use memchr::memchr;
 
@@ -20,6 +21,8 @@ pub(super) struct Layout {
     pub(super) n_cells: usize,
     /// For each cell of a record, which of the wanted columns it belongs to.
     pub(super) columns: Vec<Option<usize>>,
+    /// Marks that mean a missing cell, besides the usual ones.
+    pub(super) na: Arc<[String]>,
 }
 
 /// What was found in a piece, or in a part of it. Rows and lines are counted from the piece's start.
@@ -34,8 +37,8 @@ pub(super) struct Part {
 }
 
 impl Part {
-    fn new(kinds: &[Option<Kind>]) -> Self {
-        let columns = kinds.iter().map(|&kind| Builder::new(kind)).collect();
+    fn new(kinds: &[Option<Kind>], na: &Arc<[String]>) -> Self {
+        let columns = kinds.iter().map(|&kind| Builder::with_marks(kind, na.clone())).collect();
         Self { columns, rows: 0, first_line: 0, one_line_each: true }
     }
 
@@ -245,11 +248,11 @@ pub(super) fn parse(text: &[u8], layout: &Layout, kinds: &[Option<Kind>], part_r
     let plain = !matches!(layout.delimiter, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
     let mut cursor = Cursor::new(text, layout.delimiter);
     let mut parsed = Parsed { parts: vec![], lines: 0, refused: None, unclosed: None };
-    let mut part = Part::new(kinds);
+    let mut part = Part::new(kinds, &layout.na);
     let mut rows = 0;
     while cursor.next_record() {
         if part.rows == part_rows {
-            parsed.parts.push(std::mem::replace(&mut part, Part::new(kinds)));
+            parsed.parts.push(std::mem::replace(&mut part, Part::new(kinds, &layout.na)));
         }
         let line = cursor.line;
         if part.rows == 0 {

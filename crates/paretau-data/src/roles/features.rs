@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use paretau_core::{Error, Result};
 
 use super::RoleSpec;
-use crate::table::{ColumnData, Table, TableColumn};
+use super::oddities::names_rows;
+use crate::table::{Table, TableColumn};
 
 /// Names that simulations and benchmarks give to potential outcomes, effects and propensities.
 /// Compared in lower case and without underscores.
@@ -68,7 +69,7 @@ pub(super) fn choose(table: &Table, spec: &RoleSpec, notes: &mut Vec<String>) ->
             truth_like.push(name.to_owned());
             return false;
         }
-        if column.is_some_and(counts_rows) {
+        if column.is_some_and(names_rows) {
             counters.push(name.to_owned());
             return false;
         }
@@ -85,10 +86,11 @@ pub(super) fn choose(table: &Table, spec: &RoleSpec, notes: &mut Vec<String>) ->
     }
     if !counters.is_empty() {
         notes.push(format!(
-            "not used as features because they only number the rows: {}; name them in --features to use them",
+            "not used as features because they only number or name the rows: {}; name them in --features to use them",
             counters.join(", ")
         ));
     }
+    columns.iter().try_for_each(|name| table.check_doubt(name))?;
     if columns.is_empty() && sparse.is_empty() {
         return Err(table.error(None, None, "no feature column is left; name some with --features"));
     }
@@ -96,26 +98,13 @@ pub(super) fn choose(table: &Table, spec: &RoleSpec, notes: &mut Vec<String>) ->
 }
 
 /// Whether a name is one that benchmarks give to the truth.
-fn looks_like_truth(name: &str) -> bool {
+pub(crate) fn looks_like_truth(name: &str) -> bool {
     let plain: String = name.to_lowercase().chars().filter(|c| *c != '_').collect();
     TRUTH.contains(&plain.as_str())
 }
 
-/// Whether a column without a name of its own is 0, 1, 2, … or 1, 2, 3, …: the index that a data frame wrote along.
-fn counts_rows(column: &TableColumn) -> bool {
-    let unnamed =
-        column.name == "column1" || column.name.starts_with("Unnamed: ") || column.name == "__index_level_0__";
-    match &column.data {
-        ColumnData::Number(values) if unnamed && values.len() > 2 => {
-            let start = values[0];
-            (start == 0.0 || start == 1.0) && values.iter().enumerate().all(|(i, &v)| v == start + i as f64)
-        }
-        _ => false,
-    }
-}
-
 /// Whether `name` fits a pattern in which `*` stands for anything and `?` for one character.
-fn matches_glob(pattern: &str, name: &str) -> bool {
+pub(crate) fn matches_glob(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

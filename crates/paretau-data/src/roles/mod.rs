@@ -1,15 +1,18 @@
 //! Giving columns their roles: treatment, outcome, features and the rest. The truth is taken out here.
 
 mod features;
+mod oddities;
 mod treatment;
 
-use paretau_core::{Column, Design, Error, Features, Oracle, Result};
+use paretau_core::{Column, Design, Error, Features, Oracle, Result, Warning};
 use serde::{Deserialize, Serialize};
 
 use crate::read::ReadOptions;
 use crate::table::{ColumnData, Field, Kind, Table, TableColumn};
 
 pub use features::parse_list;
+pub(crate) use features::{looks_like_truth, matches_glob};
+pub(crate) use oddities::{names_rows, sentinels};
 pub use treatment::arms_of;
 
 /// Which column plays which role. Stored with a model, so that evaluation need not be given them again.
@@ -53,7 +56,7 @@ impl RoleSpec {
     }
 
     /// Columns with a role other than feature, with the role's name.
-    fn named(&self) -> Vec<(&'static str, &str)> {
+    pub(crate) fn named(&self) -> Vec<(&'static str, &str)> {
         let optional =
             [("id", &self.id), ("weight", &self.weight), ("propensity", &self.propensity), ("group", &self.group)];
         let mut named = vec![("treatment", self.treatment.as_str()), ("outcome", self.outcome.as_str())];
@@ -92,6 +95,8 @@ pub struct Assigned {
     pub other_arms: Vec<String>,
     /// What was done that the analyst should know of.
     pub notes: Vec<String>,
+    /// What looks wrong in the columns that are used.
+    pub warnings: Vec<Warning>,
     /// Rows left out, for a missing treatment or outcome or another value of the treatment.
     pub rows_left_out: usize,
 }
@@ -127,6 +132,7 @@ impl Assigned {
             arms: [names[0].clone(), names[usize::from(arm)].clone()],
             other_arms: vec![],
             notes: self.notes.clone(),
+            warnings: self.warnings.clone(),
             rows_left_out: self.rows_left_out + self.t.len() - rows.len(),
         }
     }
@@ -167,6 +173,7 @@ fn give(table: Table, spec: &RoleSpec, several: bool) -> Result<Assigned> {
     }
     let mut notes = table.notes.clone();
     let arms = treatment::decode(&table, table.require(&spec.treatment)?, spec, several)?;
+    notes.extend(arms.note.clone());
     let y = numbers(&table, &spec.outcome, "outcome")?;
     let n = table.n_rows();
     let rows: Vec<usize> = (0..n).filter(|&i| arms.arm[i].is_some() && !y[i].is_nan()).collect();
@@ -224,6 +231,8 @@ fn give(table: Table, spec: &RoleSpec, several: bool) -> Result<Assigned> {
     let id = spec.id.as_deref().map(|name| table.require(name).map(|column| column.select(&rows))).transpose()?;
     let chosen = features::choose(&table, spec, &mut notes)?;
     let rows_left_out = n - rows.len();
+    let used = table.columns().iter().filter(|c| c.name == spec.outcome || chosen.columns.contains(&c.name));
+    let warnings = used.filter_map(sentinel_warning).collect();
     let features = keep_columns(table, &chosen, &rows)?;
     Ok(Assigned {
         features,
@@ -238,7 +247,32 @@ fn give(table: Table, spec: &RoleSpec, several: bool) -> Result<Assigned> {
         arms: arms.names,
         other_arms: arms.others,
         notes,
+        warnings,
         rows_left_out,
+    })
+}
+
+/// A warning of numbers that stand far outside the rest and look like codes for missing values.
+fn sentinel_warning(column: &TableColumn) -> Option<Warning> {
+    let ColumnData::Number(values) = &column.data else { return None };
+    let found = if column.is_date { vec![] } else { sentinels(values) };
+    if found.is_empty() {
+        return None;
+    }
+    let code = |value: f64| crate::table::format_number(value);
+    let words: Vec<String> = found
+        .iter()
+        .map(|&(value, count)| format!("{} ({count} {})", code(value), if count == 1 { "cell" } else { "cells" }))
+        .collect();
+    let flags: Vec<String> = found.iter().map(|&(value, _)| code(value)).collect();
+    Some(Warning {
+        code: "sentinel-values".to_owned(),
+        message: format!(
+            "`{}` holds {}, far outside the rest; if that means missing, add --na {}",
+            column.name,
+            words.join(" and "),
+            flags.join(",")
+        ),
     })
 }
 
@@ -263,6 +297,7 @@ fn check_spec(spec: &RoleSpec) -> Result<()> {
 /// A column of numbers, or an error at the first cell that is none.
 fn numbers(table: &Table, name: &str, role: &str) -> Result<Vec<f64>> {
     let column = table.require(name)?;
+    table.check_doubt(name)?;
     let text = match &column.data {
         ColumnData::Number(values) => return Ok(values.clone()),
         ColumnData::Text(text) => text,
@@ -286,7 +321,7 @@ fn numbers(table: &Table, name: &str, role: &str) -> Result<Vec<f64>> {
     let hint = if is_comma_number(cell) {
         "write decimals with a point, not a comma"
     } else {
-        "mend the cell, or leave it empty if it is missing"
+        "fix the cell, or leave it empty if it is missing"
     };
     Err(table.error(Some(name), row, format!("holds `{cell}`, but the {role} must be a number; {hint}")))
 }

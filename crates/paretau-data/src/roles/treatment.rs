@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use paretau_core::Result;
 
 use super::RoleSpec;
+use crate::fold::{fold, joined, joined_in_words};
 use crate::read::{Cell, classify};
-use crate::table::{ColumnData, Table, TableColumn, Text, format_number};
+use crate::table::{ColumnData, Table, TableColumn, Text, counts, format_number};
 
 /// Arms decoded from a column.
 pub(super) struct Arms {
@@ -18,6 +19,8 @@ pub(super) struct Arms {
     pub(super) names: [String; 2],
     /// The values of the other arms, where several are wanted.
     pub(super) others: Vec<String>,
+    /// Which spellings were joined.
+    pub(super) note: Option<String>,
 }
 
 /// Most values of a treatment column that are taken for arms; more are amounts or names.
@@ -33,7 +36,11 @@ const CONTROLS: [&str; 4] = ["0", "control", "placebo", "none"];
 /// Reads the treatment column as the spec says, or by what its values mean. With `several`, values that are neither
 /// control nor treated are arms of their own; without, their rows are left out.
 pub(super) fn decode(table: &Table, column: &TableColumn, spec: &RoleSpec, several: bool) -> Result<Arms> {
-    let (codes, values) = distinct(column);
+    // Who names both values knows the column.
+    if spec.treated_value.is_none() || spec.control_value.is_none() {
+        table.check_doubt(&column.name)?;
+    }
+    let (codes, values, note) = distinct(column);
     let (control, treated) = Values::of(&codes, &values)
         .pair(spec, several)
         .map_err(|message| table.error(Some(&column.name), None, message))?;
@@ -54,6 +61,7 @@ pub(super) fn decode(table: &Table, column: &TableColumn, spec: &RoleSpec, sever
         missing: codes.iter().map(|&c| c == Text::MISSING).collect(),
         names: [values[control].clone(), values[treated].clone()],
         others: others.into_iter().map(|v| values[v].clone()).collect(),
+        note,
     })
 }
 
@@ -144,7 +152,7 @@ impl<'a> Values<'a> {
 
     fn find(&self, wanted: &str) -> Result<usize, String> {
         let number: Option<f64> = wanted.trim().parse().ok();
-        let is = |v: &String| v == wanted.trim() || (number.is_some() && v.parse::<f64>().ok() == number);
+        let is = |v: &String| fold(v) == fold(wanted) || (number.is_some() && v.parse::<f64>().ok() == number);
         let found = self.values.iter().position(is);
         found.ok_or_else(|| format!("no row holds `{wanted}`; its values are {}", self.listed()))
     }
@@ -167,6 +175,7 @@ pub fn arms_of(column: &TableColumn, arms: &[String; 2]) -> Vec<Option<u8>> {
     let of_number = |value: f64| (0..2_u8).find(|&arm| numbers[usize::from(arm)] == Some(value));
     let of_text = |level: &str| {
         let same = (0..2_u8).find(|&arm| arms[usize::from(arm)] == level);
+        let same = same.or_else(|| (0..2_u8).find(|&arm| fold(&arms[usize::from(arm)]) == fold(level)));
         same.or_else(|| match classify(level.as_bytes()) {
             Cell::Number(value) => of_number(value),
             Cell::Bool(value) => of_number(f64::from(u8::from(value))),
@@ -185,18 +194,21 @@ pub fn arms_of(column: &TableColumn, arms: &[String; 2]) -> Vec<Option<u8>> {
     }
 }
 
-/// The column as codes of distinct values, written as text.
-fn distinct(column: &TableColumn) -> (Vec<u32>, Vec<String>) {
+/// The column as codes of distinct values, written as text, and which spellings were joined.
+fn distinct(column: &TableColumn) -> (Vec<u32>, Vec<String>, Option<String>) {
     match &column.data {
         ColumnData::Text(text) => {
+            let stands = joined(&text.levels, &counts(text));
+            let note = joined_in_words(&text.levels, &stands).map(|words| format!("`{}`: {words}", column.name));
             // A dictionary may hold levels of rows that are no longer there.
-            let mut used: BTreeMap<u32, u32> = BTreeMap::new();
+            let mut used: BTreeMap<usize, u32> = BTreeMap::new();
             text.codes.iter().filter(|&&c| c != Text::MISSING).for_each(|&c| {
-                used.insert(c, 0);
+                used.insert(stands[c as usize], 0);
             });
-            let values = used.keys().map(|&c| text.levels[c as usize].clone()).collect();
+            let values = used.keys().map(|&c| text.levels[c].clone()).collect();
             used.values_mut().enumerate().for_each(|(k, code)| *code = k as u32);
-            (text.codes.iter().map(|c| used.get(c).copied().unwrap_or(Text::MISSING)).collect(), values)
+            let code = |c: &u32| stands.get(*c as usize).and_then(|stand| used.get(stand)).copied();
+            (text.codes.iter().map(|c| code(c).unwrap_or(Text::MISSING)).collect(), values, note)
         }
         ColumnData::Number(numbers) => {
             let mut distinct: Vec<f64> = numbers.iter().copied().filter(|v| !v.is_nan()).map(|v| v + 0.0).collect();
@@ -206,7 +218,7 @@ fn distinct(column: &TableColumn) -> (Vec<u32>, Vec<String>) {
                 Ok(place) => place as u32,
                 Err(_) => Text::MISSING,
             };
-            (numbers.iter().map(|&v| code(v)).collect(), distinct.iter().map(|&v| format_number(v)).collect())
+            (numbers.iter().map(|&v| code(v)).collect(), distinct.iter().map(|&v| format_number(v)).collect(), None)
         }
     }
 }

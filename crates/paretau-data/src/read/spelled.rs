@@ -1,0 +1,121 @@
+//! JSON and other files whose values are spelled out as delimited text in memory, so that one reader finds out kinds,
+//! counts rows and names cells for all of them; and formats that are refused with advice.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use paretau_core::{Error, Result};
+use serde_json::{Map, Value};
+
+use super::source::Input;
+use crate::table::file_error;
+
+/// The file as delimited text, if its ending names a format that is read this way; an error if it names one that is not
+/// read at all.
+pub(super) fn spelled(path: &Path) -> Result<Option<Input>> {
+    let name = path.file_name().map(|n| n.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let ending = name.rsplit('.').next().unwrap_or_default();
+    let refuse = |what: &str| Err(file_error(path, None, None, what));
+    match ending {
+        "json" | "ndjson" | "jsonl" => json(path).map(Some),
+        "dta" => refuse("is a Stata file; in Stata, `export delimited using data.csv`, or save it as CSV with R or pandas"),
+        "sav" | "zsav" | "por" => refuse("is an SPSS file; in SPSS, save it as CSV, or use R (haven) or pandas"),
+        "sas7bdat" | "xpt" => refuse("is a SAS file; `proc export` it as CSV, or use R (haven) or pandas"),
+        "rds" | "rda" | "rdata" => refuse("is an R file; in R, `write.csv(data, \"data.csv\", row.names = FALSE)`"),
+        "db" | "sqlite" | "sqlite3" | "duckdb" => {
+            refuse("is a database; export the table as CSV or Parquet, e.g. with `COPY table TO 'data.parquet'`")
+        }
+        "pkl" | "pickle" => refuse("is a pickle; in Python, write the frame with `to_parquet` or `to_csv`"),
+        _ => Ok(None),
+    }
+}
+
+/// An array of objects, or one object on each line.
+fn json(path: &Path) -> Result<Input> {
+    let text = std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let rows: Vec<Map<String, Value>> = if text.trim_start().starts_with('[') {
+        serde_json::from_str(text).map_err(|e| {
+            file_error(path, None, None, format!("(line {}) is not a JSON array of objects: {e}", e.line()))
+        })?
+    } else {
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        lines
+            .enumerate()
+            .map(|(row, (k, line))| {
+                serde_json::from_str(line).map_err(|e| {
+                    let message = format!("(line {}) is not a JSON object ({e}); write one object a line, or an array of objects", k + 1);
+                    file_error(path, None, Some(row as u64 + 1), message)
+                })
+            })
+            .collect::<Result<_>>()?
+    };
+    let mut names: Vec<&str> = vec![];
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for name in rows.iter().flat_map(Map::keys) {
+        places.entry(name).or_insert_with(|| {
+            names.push(name);
+            names.len() - 1
+        });
+    }
+    if names.is_empty() {
+        return Err(file_error(path, None, None, "holds no objects; each row must be an object of names and values"));
+    }
+    let mut out = Spelled::new(&names);
+    let mut cells = vec![String::new(); names.len()];
+    for (i, row) in rows.iter().enumerate() {
+        cells.iter_mut().for_each(String::clear);
+        for (name, value) in row {
+            cells[places[name.as_str()]] = match value {
+                Value::Null => String::new(),
+                Value::Bool(value) => value.to_string(),
+                Value::Number(number) => number.as_f64().map_or_else(|| number.to_string(), number_text),
+                Value::String(text) => text.clone(),
+                Value::Array(_) | Value::Object(_) => {
+                    let message = "holds a list or an object; give each value a name of its own";
+                    return Err(file_error(path, Some(name), Some(i as u64 + 1), message));
+                }
+            };
+        }
+        out.row(&cells);
+    }
+    Ok(out.input(path))
+}
+
+/// A number so that its point cannot be taken for a separator of thousands.
+pub(super) fn number_text(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e15 { format!("{value}") } else { format!("{value:e}") }
+}
+
+/// Delimited text under way.
+pub(super) struct Spelled(String);
+
+impl Spelled {
+    pub(super) fn new<S: AsRef<str>>(names: &[S]) -> Self {
+        let mut text = Self(String::new());
+        text.row(names);
+        text
+    }
+
+    pub(super) fn row<S: AsRef<str>>(&mut self, cells: &[S]) {
+        for (j, cell) in cells.iter().enumerate() {
+            if j > 0 {
+                self.0.push('\t');
+            }
+            // A lone empty cell would be a blank line, which is no row.
+            let cell = cell.as_ref();
+            if cell.contains(['\t', '\n', '\r', '"']) || (cell.is_empty() && cells.len() == 1) {
+                self.0.push('"');
+                self.0.push_str(&cell.replace('"', "\"\""));
+                self.0.push('"');
+            } else {
+                self.0.push_str(cell);
+            }
+        }
+        self.0.push('\n');
+    }
+
+    pub(super) fn input(self, path: &Path) -> Input {
+        Input::Memory(PathBuf::from(path), self.0.into_bytes().into())
+    }
+}

@@ -1,0 +1,393 @@
+//! Columns of text that hold numbers or dates become such, by what the whole file shows; what stays in doubt is kept for
+//! whoever uses the column.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use paretau_core::{Error, Result, nearest};
+use rayon::prelude::*;
+
+use super::ReadOptions;
+use super::meaning::{Levels, Meaning, Shows, meaning, value};
+use super::notation::{Notation, Parts, is_mark};
+use crate::table::{ColumnData, Doubt, Kind, Table, TableColumn, Text, format_number};
+
+/// Strays and rows that a message names.
+const NAMED: usize = 5;
+const ROWS_NAMED: usize = 3;
+
+/// What was found about a file's columns.
+#[derive(Debug, Default)]
+pub(super) struct Understood {
+    pub(super) notes: Vec<String>,
+    pub(super) notations: BTreeMap<String, Notation>,
+    pub(super) doubts: BTreeMap<String, Doubt>,
+}
+
+/// Which columns of numbers must be read as text, because a point in them may separate thousands.
+pub(super) fn points_in_doubt(columns: &[TableColumn], options: &ReadOptions) -> Vec<bool> {
+    let comma_told = options.decimal == Some(',') || options.thousands == Some('.');
+    let comma_text = |column: &TableColumn| match &column.data {
+        ColumnData::Text(text) => {
+            let shows_comma = |level: &String| level.contains(',') && Parts::of(level).is_some_and(|p| p.has(','));
+            options.decimal != Some('.') && text.levels.iter().take(1000).any(shows_comma)
+        }
+        ColumnData::Number(_) => false,
+    };
+    let any_comma = comma_told || columns.iter().any(comma_text);
+    columns
+        .iter()
+        .map(|column| {
+            let known_comma = options.notations.get(&column.name).is_some_and(|n| n.decimal == ',');
+            let is_number = column.kind() == Kind::Number;
+            is_number && options.declared(&column.name).is_none() && (any_comma || known_comma)
+        })
+        .collect()
+}
+
+/// The columns that `--numeric` and `--categorical` name must be there.
+pub(super) fn check_named(path: &std::path::Path, names: &[String], options: &ReadOptions) -> Result<()> {
+    for (flag, wanted) in [("--numeric", &options.numeric), ("--categorical", &options.categorical)] {
+        if let Some(name) = wanted.iter().find(|name| !names.contains(name)) {
+            let hint = nearest(name, names.iter().map(String::as_str));
+            let hint = hint.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            let message = format!("{flag} names it, but the file has no such column{hint}");
+            return Err(crate::table::file_error(path, Some(name), None, message));
+        }
+    }
+    Ok(())
+}
+
+/// Makes numbers and dates of the text columns that hold such. `delimiter` is that of delimited text; columns of typed
+/// files are changed only where the options name them.
+pub(super) fn understand(columns: &mut [TableColumn], delimiter: Option<u8>, options: &ReadOptions) -> Understood {
+    let mut found = Understood::default();
+    let open = |column: &TableColumn| {
+        let named = options.numeric.contains(&column.name) || options.notations.contains_key(&column.name);
+        options.declared(&column.name).is_none() && (delimiter.is_some() || named)
+    };
+    let meanings: Vec<Option<Meaning>> = columns
+        .par_iter()
+        .map(|column| match &column.data {
+            ColumnData::Text(text) if open(column) => Some(match options.notations.get(&column.name) {
+                Some(notation) => Meaning::Values {
+                    notation: notation.clone(),
+                    strays: Levels::of(text).strays(notation),
+                    shows: None,
+                },
+                None => meaning(text, options),
+            }),
+            _ => None,
+        })
+        .collect();
+    let shows: Vec<Shows> = meanings
+        .iter()
+        .filter_map(|meaning| match meaning {
+            Some(Meaning::Values { shows, .. }) => *shows,
+            _ => None,
+        })
+        .collect();
+    for (column, meaning) in columns.iter_mut().zip(meanings) {
+        if let Some(meaning) = meaning {
+            settle(column, meaning, &shows, delimiter, options, &mut found);
+        }
+    }
+    found.notes = notes(columns, &mut found);
+    for column in columns.iter_mut() {
+        blank_marks(column, &options.na);
+    }
+    found
+}
+
+/// Turns one column into what it means, or notes what is in doubt.
+fn settle(
+    column: &mut TableColumn,
+    meaning: Meaning,
+    shows: &[Shows],
+    delimiter: Option<u8>,
+    options: &ReadOptions,
+    found: &mut Understood,
+) {
+    let ColumnData::Text(text) = &column.data else { return };
+    let name = column.name.clone();
+    let lenient = options.numeric.contains(&name) || options.notations.get(&name).is_some_and(|n| n.lenient);
+    let (mut notation, strays) = match meaning {
+        Meaning::Values { notation, strays, .. } => (notation, strays),
+        Meaning::Unclear(pair) => match choose(&pair, shows, delimiter) {
+            Some(notation) => {
+                let strays = Levels::of(text).strays(&notation);
+                (notation, strays)
+            }
+            None => {
+                found.doubts.insert(name, unclear(text, &pair));
+                return;
+            }
+        },
+        Meaning::Categories { numbers } if lenient && numbers > 0 => {
+            (Notation::default(), Levels::of(text).strays(&Notation::default()))
+        }
+        Meaning::Categories { numbers } => {
+            let cells = text.codes.iter().filter(|&&code| code != Text::MISSING).count();
+            if lenient {
+                let message = "--numeric names it, but none of its cells is a number; look at the column".to_owned();
+                found.doubts.insert(name, Doubt { row: None, message });
+            } else if numbers * 2 >= cells && cells > 0 {
+                found.notes.push(format!(
+                    "`{name}`: {numbers} of {cells} cells are numbers, the others are not; used as categories (with \
+                     --numeric {name} the others count as missing)"
+                ));
+            }
+            return;
+        }
+    };
+    if !strays.is_empty() && !lenient {
+        found.doubts.insert(name, stray_cells(column, text, &strays, &notation));
+        return;
+    }
+    if !strays.is_empty() {
+        let shown: Vec<String> = strays.iter().take(NAMED).map(|&k| format!("`{}`", text.levels[k])).collect();
+        let cells: usize = Levels::of(text).counts.iter().enumerate().filter(|(k, _)| strays.contains(k)).map(|(_, c)| c).sum();
+        found.notes.push(format!("`{name}`: {cells} cells are no numbers and count as missing ({})", shown.join(", ")));
+    }
+    notation.lenient = lenient;
+    let is_date = notation.dates.is_some();
+    let iso = |level: &String| crate::calendar::parse_iso(level.as_bytes()).is_some();
+    if is_date && text.levels.iter().all(|level| iso(level) || notation.value(level).is_none()) {
+        // Nothing but ISO dates, which every reader knows.
+        notation.dates = None;
+    }
+    let usual = Notation { lenient, ..Notation::default() };
+    if notation != usual || lenient {
+        found.notations.insert(name, notation.clone());
+    }
+    let reading = if is_date && notation.dates.is_none() {
+        Notation { dates: Some(crate::calendar::DateOrder::Ymd), ..notation }
+    } else {
+        notation
+    };
+    let unlike: BTreeSet<usize> = strays.into_iter().collect();
+    let of_level: Vec<f64> = (text.levels.iter().enumerate())
+        .map(|(k, level)| if unlike.contains(&k) { f64::NAN } else { value(&reading, level).unwrap_or(f64::NAN) })
+        .collect();
+    let values = text.codes.iter().map(|&code| of_level.get(code as usize).copied().unwrap_or(f64::NAN)).collect();
+    found.notes.extend(example(&column.name, text, &reading, is_date && found.notations.get(&column.name).is_none_or(|n| n.dates.is_none())));
+    column.data = ColumnData::Number(values);
+    column.is_date = is_date;
+}
+
+/// The notation that the rest of the file speaks for.
+fn choose(pair: &[Notation; 2], shows: &[Shows], delimiter: Option<u8>) -> Option<Notation> {
+    let of = |notation: &Notation| match notation.dates {
+        Some(order) => Shows::Order(order),
+        None => Shows::Decimal(notation.decimal),
+    };
+    let seen: Vec<&Notation> = pair.iter().filter(|notation| shows.contains(&of(notation))).collect();
+    match seen[..] {
+        [only] => Some(only.clone()),
+        // Who writes decimal commas cannot separate columns by commas, which is what semicolons are for.
+        [] if delimiter == Some(b';') => pair.iter().find(|n| n.dates.is_none() && n.decimal == ',').cloned(),
+        _ => None,
+    }
+}
+
+fn unclear(text: &Text, pair: &[Notation; 2]) -> Doubt {
+    let differs = |level: &String| pair[0].value(level) != pair[1].value(level);
+    let level = text.levels.iter().position(differs).unwrap_or_default();
+    let row = text.codes.iter().position(|&code| code as usize == level);
+    let cell = text.levels.get(level).map_or("", String::as_str);
+    let is_date = pair[0].dates.is_some();
+    let shown = |notation: &Notation| match notation.value(cell) {
+        Some(days) if is_date => crate::calendar::format_iso(days),
+        Some(number) => format_number(number),
+        None => "no number".to_owned(),
+    };
+    let (a, b) = (shown(&pair[0]), shown(&pair[1]));
+    let flags = if is_date {
+        "--date-order dmy or --date-order mdy"
+    } else {
+        "--decimal . or --decimal ,"
+    };
+    Doubt { row, message: format!("holds `{cell}`, which may be {a} or {b}, and nothing in the file tells which; add {flags}") }
+}
+
+/// The message on cells that do not fit the rest of a column.
+fn stray_cells(column: &TableColumn, text: &Text, strays: &[usize], notation: &Notation) -> Doubt {
+    let what = if notation.dates.is_some() { "dates" } else { "numbers" };
+    let levels = Levels::of(text);
+    let mut rows: BTreeMap<usize, Vec<usize>> = strays.iter().take(NAMED).map(|&k| (k, vec![])).collect();
+    for (row, &code) in text.codes.iter().enumerate() {
+        if let Some(rows) = rows.get_mut(&(code as usize))
+            && rows.len() < ROWS_NAMED
+        {
+            rows.push(row);
+        }
+    }
+    let mut listed: Vec<(&usize, &Vec<usize>)> = rows.iter().collect();
+    listed.sort_by_key(|(_, rows)| rows.first().copied());
+    let row = listed.first().and_then(|(_, rows)| rows.first().copied());
+    let words: Vec<String> = listed
+        .iter()
+        .map(|&(&k, rows)| {
+            let numbers: Vec<String> = rows.iter().map(|row| (row + 1).to_string()).collect();
+            let more = if levels.counts[k] > rows.len() { " and others" } else { "" };
+            let s = if rows.len() > 1 { "s" } else { "" };
+            format!("`{}` in row{s} {}{more}", super::builder::show(text.levels[k].as_bytes()), numbers.join(", "))
+        })
+        .collect();
+    let more = if strays.len() > NAMED { format!(" and {} other texts", strays.len() - NAMED) } else { String::new() };
+    let bad: usize = strays.iter().map(|&k| levels.counts[k]).sum();
+    let all: usize = levels.counts.iter().sum();
+    let marks: Vec<&str> = listed.iter().map(|(k, _)| text.levels[**k].as_str()).collect();
+    let na = if marks.iter().any(|mark| mark.contains(',')) {
+        String::new()
+    } else {
+        format!("add --na {} if they mean missing, ", quoted(&marks.join(",")))
+    };
+    let unit = match &notation.unit {
+        Some(unit) => format!(" in `{unit}`"),
+        None if notation.decimal == ',' => " with a decimal comma".to_owned(),
+        None => String::new(),
+    };
+    let name = quoted(&column.name);
+    Doubt {
+        row,
+        message: format!(
+            "{} of {all} cells are {what}{unit}, but not {}{more}; {na}--numeric {name} to count all such cells as \
+             missing, --categorical {name} if the column holds categories, or fix the cells",
+            all - bad,
+            words.join(", ")
+        ),
+    }
+}
+
+/// A word as a shell takes it.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_-.,/:+=%@".contains(c);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+/// What was read how, with an example; nothing for plain numbers.
+fn example(name: &str, text: &Text, notation: &Notation, iso: bool) -> Option<String> {
+    if iso || *notation == (Notation { lenient: notation.lenient, ..Notation::default() }) {
+        return None;
+    }
+    let marked = |level: &&String| {
+        notation.value(level).is_some() && (notation.dates.is_some() || level.parse::<f64>().is_err() || level.contains('.'))
+    };
+    let cell = text.levels.iter().find(marked)?;
+    let value = notation.value(cell)?;
+    let shown = if notation.dates.is_some() { crate::calendar::format_iso(value) } else { format_number(value) };
+    Some(format!("`{name}`: {} (`{cell}` is {shown})", notation.in_words()))
+}
+
+/// The notes, those on many columns of one notation as one.
+fn notes(columns: &[TableColumn], found: &mut Understood) -> Vec<String> {
+    let mut told: BTreeMap<String, (String, Vec<&str>)> = BTreeMap::new();
+    let mut notes = vec![];
+    for note in std::mem::take(&mut found.notes) {
+        let name = columns.iter().find(|c| note.starts_with(&format!("`{}`: ", c.name)));
+        match name.and_then(|column| Some((column, found.notations.get(&column.name)?))) {
+            Some((column, notation)) if note.contains(&notation.in_words()) && !notation.in_words().is_empty() => {
+                told.entry(notation.in_words()).or_insert_with(|| (note, vec![])).1.push(&column.name);
+            }
+            _ => notes.push(note),
+        }
+    }
+    notes.extend(told.into_values().map(|(note, names)| match &names[..] {
+        [_] => note,
+        [_, others @ ..] => {
+            let shown = others[..others.len().min(NAMED)].join(", ");
+            let more = if others.len() > NAMED { format!(" and {} more", others.len() - NAMED) } else { String::new() };
+            format!("{note}; so in {shown}{more}")
+        }
+        [] => note,
+    }));
+    notes
+}
+
+/// Empties the cells that hold one of the marks for missing cells.
+pub(super) fn blank_marks(column: &mut TableColumn, marks: &[String]) {
+    if marks.is_empty() {
+        return;
+    }
+    match &mut column.data {
+        ColumnData::Number(values) => {
+            let numbers: Vec<f64> = marks.iter().filter_map(|mark| mark.trim().parse().ok()).collect();
+            values.iter_mut().filter(|value| numbers.contains(value)).for_each(|value| *value = f64::NAN);
+        }
+        ColumnData::Text(text) => {
+            let gone: Vec<bool> = text.levels.iter().map(|level| is_mark(marks, level.as_bytes())).collect();
+            if gone.contains(&true) {
+                let cells: Vec<Option<&str>> = (text.codes.iter())
+                    .map(|&code| text.levels.get(code as usize).filter(|_| !gone[code as usize]).map(String::as_str))
+                    .collect();
+                *text = Text::from_cells(cells);
+            }
+        }
+    }
+}
+
+/// A column of a batch that is read as text and then by its notation.
+#[derive(Debug, Clone)]
+pub(super) struct Convert {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    pub(super) notation: Notation,
+}
+
+/// Options under which columns with a notation of their own come as text, and what is to be done to them then.
+pub(super) fn as_text(options: &ReadOptions) -> (ReadOptions, Vec<Convert>) {
+    let mut options = options.clone();
+    let mut converts = vec![];
+    let told = (options.decimal, options.thousands, options.date_order);
+    let ReadOptions { fields, optional, notations, numeric, .. } = &mut options;
+    for field in fields.iter_mut().chain(optional) {
+        let notation = match (field.kind, told) {
+            (Kind::Text, _) => None,
+            (Kind::Date, (_, _, Some(order))) => Some(Notation { dates: Some(order), ..Notation::default() }),
+            (Kind::Number, (Some(decimal), thousands, _)) => Some(Notation { decimal, thousands, ..Notation::default() }),
+            (Kind::Number, (None, Some(mark), _)) => Some(Notation { thousands: Some(mark), ..Notation::default() }),
+            _ => notations.get(&field.name).cloned(),
+        };
+        let lenient = field.kind == Kind::Number && numeric.contains(&field.name);
+        let notation = notation.or_else(|| lenient.then(Notation::default));
+        if let Some(mut notation) = notation {
+            notation.lenient |= lenient;
+            converts.push(Convert { name: field.name.clone(), kind: field.kind, notation });
+            field.kind = Kind::Text;
+        }
+    }
+    (options, converts)
+}
+
+/// Reads the text columns of a batch by their notations; a cell that does not fit is an error.
+pub(super) fn convert(table: &mut Table, converts: &[Convert], marks: &[String]) -> Result<()> {
+    for Convert { name, kind, notation } in converts {
+        let Some(place) = table.columns().iter().position(|c| c.name == *name) else { continue };
+        let ColumnData::Text(text) = &table.columns()[place].data else { continue };
+        let strays: Vec<usize> = if notation.lenient { vec![] } else { Levels::of(text).strays(notation) };
+        let strays: Vec<usize> = strays.into_iter().filter(|&k| !is_mark(marks, text.levels[k].as_bytes())).collect();
+        if let Some(row) = text.codes.iter().position(|&code| strays.contains(&(code as usize))) {
+            return Err(misfit(table, name, row, *kind, notation));
+        }
+        let of_level: Vec<f64> = (text.levels.iter())
+            .map(|level| if is_mark(marks, level.as_bytes()) { None } else { value(notation, level) })
+            .map(|value| value.unwrap_or(f64::NAN))
+            .collect();
+        let values = text.codes.iter().map(|&code| of_level.get(code as usize).copied().unwrap_or(f64::NAN)).collect();
+        let column = &mut table.columns_mut()[place];
+        column.data = ColumnData::Number(values);
+        column.is_date = *kind == Kind::Date;
+    }
+    table.columns_mut().iter_mut().for_each(|column| blank_marks(column, marks));
+    Ok(())
+}
+
+fn misfit(table: &Table, name: &str, row: usize, kind: Kind, notation: &Notation) -> Error {
+    let cell = table.column(name).and_then(|column| column.cell(row)).unwrap_or_default();
+    let what = if kind == Kind::Date { "dates" } else { "numbers" };
+    let words = notation.in_words();
+    let words = if words.is_empty() { String::new() } else { format!(" ({words})") };
+    let message =
+        format!("holds `{cell}`, but this column must be {what}{words}; fix the cell, or add --na {} if it means missing", quoted(&cell));
+    table.error(Some(name), Some(row), message)
+}

@@ -1,0 +1,433 @@
+//! Files as people write them: locales, separators, spreadsheets' habits, strays, sentinels, dates, identifiers. Each is read
+//! to the exact numbers, or stopped (or warned of) with column, row and flag.
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+
+use paretau_data::{
+    Assigned, BatchReader, ColumnData, DateOrder, Encoder, EncoderPolicy, Field, Kind, ReadOptions, RoleSpec, assign,
+    read,
+};
+
+const GAP: f64 = f64::NAN;
+
+/// What a file must come to.
+#[derive(Clone)]
+enum Expect {
+    /// The numbers of column `x`.
+    Numbers(Vec<f64>),
+    /// The texts of column `x` after encoding, that is, the encoded columns' names.
+    Columns(Vec<&'static str>),
+    /// An error that has these words.
+    Stop(Vec<String>),
+    /// A note or a warning that has these words.
+    Told(Vec<&'static str>),
+}
+
+struct Case {
+    name: String,
+    /// Ending of the file.
+    ending: &'static str,
+    text: Vec<u8>,
+    /// Options as `key=value` words.
+    options: String,
+    expect: Expect,
+}
+
+fn options(words: &str) -> ReadOptions {
+    let mut options = ReadOptions::default();
+    let list = |value: &str| value.split('|').map(str::to_owned).collect::<Vec<_>>();
+    for word in words.split_whitespace() {
+        let (key, value) = word.split_once('=').unwrap();
+        match key {
+            "decimal" => options.decimal = value.chars().next(),
+            "thousands" => options.thousands = value.chars().next(),
+            "order" => options.date_order = Some(value.parse::<DateOrder>().unwrap()),
+            "na" => options.na = list(value),
+            "numeric" => options.numeric = list(value),
+            "categorical" => options.categorical = list(value),
+            other => panic!("no option `{other}`"),
+        }
+    }
+    options
+}
+
+/// A file of a treatment, an outcome and the given cells of `x`.
+fn file(delimiter: char, cells: &[&str]) -> Vec<u8> {
+    let mut text = format!("t{delimiter}y{delimiter}x\n");
+    for (i, cell) in cells.iter().enumerate() {
+        let quoted = if cell.contains([delimiter, '"']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { (*cell).to_owned() };
+        text += &format!("{}{delimiter}{}{delimiter}{quoted}\n", i % 2, 10 + i);
+    }
+    text.into_bytes()
+}
+
+fn case(name: impl Into<String>, text: Vec<u8>, options: &str, expect: Expect) -> Case {
+    Case { name: name.into(), ending: "csv", text, options: options.to_owned(), expect }
+}
+
+fn stop(words: &[&str]) -> Expect {
+    Expect::Stop(words.iter().map(|word| (*word).to_owned()).collect())
+}
+
+/// Twenty plain numbers with some cells replaced (1-based rows).
+fn numbers_with(replaced: &[(usize, &str)]) -> (Vec<String>, Vec<f64>) {
+    let mut cells: Vec<String> = (0..20).map(|i| format!("{}.5", i * 3 % 17)).collect();
+    let mut values: Vec<f64> = (0..20).map(|i| f64::from(i * 3 % 17) + 0.5).collect();
+    for (row, cell) in replaced {
+        cells[row - 1] = (*cell).to_owned();
+        values[row - 1] = GAP;
+    }
+    (cells, values)
+}
+
+fn file_with(replaced: &[(usize, &str)]) -> Vec<u8> {
+    let (cells, _) = numbers_with(replaced);
+    file(',', &cells.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Numbers in the notations of many countries, with each delimiter that they can stand beside.
+fn locales() -> Vec<Case> {
+    let values = vec![1234.5, -2.25, 0.125, 1_000_000.75, 12.0, 999.0];
+    let styles: [(&str, [&str; 6]); 12] = [
+        ("plain", ["1234.5", "-2.25", "0.125", "1000000.75", "12", "999"]),
+        ("english", ["1,234.5", "-2.25", "0.125", "1,000,000.75", "12", "999"]),
+        ("german", ["1.234,5", "-2,25", "0,125", "1.000.000,75", "12", "999"]),
+        ("comma", ["1234,5", "-2,25", "0,125", "1000000,75", "12", "999"]),
+        ("french", ["1 234,5", "-2,25", "0,125", "1 000 000,75", "12", "999"]),
+        ("french narrow", ["1\u{202f}234,5", "-2,25", "0,125", "1\u{202f}000\u{202f}000,75", "12", "999"]),
+        ("no-break", ["1\u{a0}234,5", "-2,25", "0,125", "1\u{a0}000\u{a0}000,75", "12", "999"]),
+        ("swiss", ["1'234.5", "-2.25", "0.125", "1'000'000.75", "12", "999"]),
+        ("swiss curly", ["1’234.5", "-2.25", "0.125", "1’000’000.75", "12", "999"]),
+        ("accounts", ["1,234.5", "(2.25)", "0.125", "1,000,000.75", "12", "999"]),
+        ("minus sign", ["1234,5", "−2,25", "0,125", "1000000,75", "12", "999"]),
+        ("blanks", [" 1234.5", "-2.25 ", "\u{a0}0.125", "1000000.75", "12", " 999 "]),
+    ];
+    let mut cases = vec![];
+    for (style, cells) in &styles {
+        for delimiter in [',', ';', '\t', '|'] {
+            let expect = Expect::Numbers(values.clone());
+            cases.push(case(format!("{style} with {delimiter:?}"), file(delimiter, cells), "", expect));
+        }
+    }
+    cases
+}
+
+/// Units before and behind numbers.
+fn units() -> Vec<Case> {
+    let mut cases = vec![];
+    for (unit, cells) in [
+        ("$", ["$1,234.50", "$7", "-$2.25"]),
+        ("$ behind sign", ["$1,234.50", "$7", "$-2.25"]),
+        ("€", ["1.234,50 €", "7 €", "-2,25 €"]),
+        ("%", ["1234.5%", "7%", "-2.25 %"]),
+        ("kg", ["1234.5 kg", "7kg", "-2.25 KG"]),
+        ("USD", ["USD 1,234.50", "USD 7", "USD -2.25"]),
+        ("mmHg", ["1234.5 mmHg", "7 mmHg", "-2.25 mmHg"]),
+        ("CHF", ["CHF 1'234.50", "CHF 7", "CHF -2.25"]),
+        ("an unknown one", ["1234.5 foos", "7 foos", "-2.25 foos"]),
+        ("°C", ["1234.5°C", "7 °C", "-2.25 °C"]),
+    ] {
+        cases.push(case(format!("unit {unit}"), file(';', &cells), "", Expect::Numbers(vec![1234.5, 7.0, -2.25])));
+    }
+    cases.push(case("unit is told", file(',', &["$5", "$7", "$9"]), "", Expect::Told(vec!["`x`", "`$`", "left off"])));
+    let mixed = ["5 kg", "7 kg", "11 lb", "9 kg", "8 kg"];
+    cases.push(case("mixed units", file(',', &mixed), "", stop(&["`x`", "row 3", "`11 lb`", "in `kg`"])));
+    let partly = ["5%", "7%", "0.11", "9%", "8%"];
+    cases.push(case("percent and share", file(',', &partly), "", stop(&["`x`", "row 3", "`0.11`", "`%`"])));
+    let house = ["12a", "12b", "14c", "12a", "12b", "14c"];
+    cases.push(case("house numbers", file(',', &house), "", Expect::Columns(vec!["x=12a", "x=12b", "x=14c"])));
+    cases
+}
+
+/// A point or comma that may mean two things is settled by the rest of the file or not at all.
+fn unclear() -> Vec<Case> {
+    let with_z = |delimiter: char, x: &[&str], z: &[&str]| {
+        let mut text = format!("t{delimiter}y{delimiter}x{delimiter}z\n");
+        for (i, (x, z)) in x.iter().zip(z).enumerate() {
+            text += &format!("{}{delimiter}{}{delimiter}\"{x}\"{delimiter}\"{z}\"\n", i % 2, 10 + i);
+        }
+        text.into_bytes()
+    };
+    let thousands = Expect::Numbers(vec![1234.0, 5678.0, 12.0, 7.0]);
+    let decimals = Expect::Numbers(vec![1.234, 5.678, 12.0, 7.0]);
+    let comma = ["1,234", "5,678", "12", "7"];
+    let point = ["1.234", "5.678", "12", "7"];
+    let (half_point, half_comma) = (["0.5", "1.5", "2.5", "3"], ["0,5", "1,5", "2,5", "3"]);
+    vec![
+        case("comma, nothing else", file(',', &comma), "", stop(&["`x`", "row 1", "1.234 or 1234", "--decimal"])),
+        case("comma in a tab file", file('\t', &comma), "", stop(&["`1,234`", "--decimal ,"])),
+        case("comma among semicolons", file(';', &comma), "", decimals.clone()),
+        case("comma beside points", with_z(',', &comma, &half_point), "", thousands.clone()),
+        case("comma beside commas", with_z(',', &comma, &half_comma), "", decimals.clone()),
+        case("comma beside points among semicolons", with_z(';', &comma, &half_point), "", thousands.clone()),
+        case("point beside commas", with_z(';', &point, &half_comma), "", thousands.clone()),
+        case("point beside points", with_z(';', &point, &half_point), "", decimals.clone()),
+        case("point alone", file(';', &point), "", decimals.clone()),
+        case("both marks", with_z(',', &comma, &point), "", stop(&["`x`", "--decimal"])),
+        case("told decimal comma", file(',', &comma), "decimal=,", decimals.clone()),
+        case("told decimal point", file(',', &comma), "decimal=.", thousands.clone()),
+        case("told thousands", file(',', &comma), "thousands=,", thousands.clone()),
+        case("told comma, points given", file(';', &point), "decimal=,", thousands),
+        case("told comma, point misfit", file(';', &["1,5", "2,5", "3.5", "4,5"]), "decimal=,", stop(&["row 3", "`3.5`"])),
+        case("one point among commas", file(';', &["1,5", "2,5", "3.55", "4,5"]), "", stop(&["row 3", "`3.55`", "comma"])),
+        case("one comma among points", file(',', &["1.5", "2.5", "3,55", "4.5"]), "", stop(&["row 3", "`3,55`"])),
+        case("zero is no thousand", file(',', &["0,123", "1,234", "2"]), "", Expect::Numbers(vec![0.123, 1.234, 2.0])),
+        case("lakhs", file(',', &["12,34,567.5", "1,234.5", "2"]), "", Expect::Numbers(vec![1_234_567.5, 1234.5, 2.0])),
+        case("the mark is told", file(';', &["1,5", "2,5", "7"]), "", Expect::Told(vec!["`x`", "comma", "`1,5` is 1.5"])),
+    ]
+}
+
+/// Marks for missing cells, and cells that are no numbers.
+fn strays() -> Vec<Case> {
+    let mut cases = vec![];
+    for mark in ["", "NA", "na", "N/A", "NaN", "nan", "null", "NULL", "#N/A", ".", "None", "none", "<NA>", "(null)", "\\N", "n.a.", "#NA", "nil"] {
+        let (_, values) = numbers_with(&[(7, mark)]);
+        cases.push(case(format!("missing as {mark:?}"), file_with(&[(7, mark)]), "", Expect::Numbers(values)));
+    }
+    for mark in ["unknown", "-", "?", "--", "#VALUE!", "#DIV/0!", "#REF!", "missing", "<5", ">100", "12abc", "1O", "x", "*", "n.b."] {
+        let (_, values) = numbers_with(&[(7, mark), (12, mark)]);
+        let text = file_with(&[(7, mark), (12, mark)]);
+        let words = ["`x`", "row 7", "line 8", &format!("`{mark}` in rows 7, 12"), "18 of 20", "--na", "--numeric x", "--categorical x"];
+        cases.push(case(format!("stray {mark}"), text.clone(), "", stop(&words)));
+        cases.push(case(format!("stray {mark} named missing"), text.clone(), &format!("na={mark}"), Expect::Numbers(values.clone())));
+        cases.push(case(format!("stray {mark} in a numeric column"), text, "numeric=x", Expect::Numbers(values)));
+    }
+    let two = file_with(&[(3, "unknown"), (9, "?")]);
+    let (_, values) = numbers_with(&[(3, ""), (9, "")]);
+    cases.push(case("two strays", two.clone(), "", stop(&["row 3", "`unknown` in row 3, `?` in row 9", "--na 'unknown,?'"])));
+    cases.push(case("two strays named", two.clone(), "na=UNKNOWN|?", Expect::Numbers(values)));
+    cases.push(case("numeric is told", two, "numeric=x", Expect::Told(vec!["`x`: 2 cells", "`unknown`"])));
+    let codes = ["1", "2", "3", "4+", "1", "2", "3", "4+"];
+    cases.push(case("codes with a plus", file(',', &codes), "", stop(&["`x`", "row 4", "--categorical x"])));
+    let names = Expect::Columns(vec!["x=1", "x=2", "x=3", "x=4+"]);
+    cases.push(case("codes are categories", file(',', &codes), "categorical=x", names));
+    let bands = ["18-25", "26-40", "65+", "18-25", "26-40", "65+"];
+    cases.push(case("age bands", file(',', &bands), "", Expect::Columns(vec!["x=18-25", "x=26-40", "x=65+"])));
+    let truths = ["TRUE", "false", "1", "0", "True"];
+    cases.push(case("truths and digits", file(',', &truths), "", Expect::Numbers(vec![1.0, 0.0, 1.0, 0.0, 1.0])));
+    let truths = ["TRUE", "FALSE", "?", "TRUE", "FALSE"];
+    cases.push(case("a stray among truths", file(',', &truths), "", stop(&["`x`", "row 3", "`?`"])));
+    cases.push(case("no such numeric column", file_with(&[]), "numeric=X", stop(&["`X`", "--numeric", "`x`"])));
+    cases.push(case("no number at all", file(',', &["a", "b", "a"]), "numeric=x", stop(&["`x`", "none of its cells"])));
+    let outcome = b"t,y,x\n0,1.5,1\n1,2.5,2\n0,oops,3\n1,3.5,4\n".to_vec();
+    cases.push(case("a stray outcome", outcome, "", stop(&["`y`", "row 3", "`oops`", "--na oops"])));
+    let arms = b"t,y,x\n0,1,1\n1,2,2\n0,3,5\n1,4,4\n?,5,7\n".to_vec();
+    cases.push(case("a stray treatment", arms, "", stop(&["`t`", "row 5", "`?`", "--na '?'"])));
+    cases
+}
+
+fn dates() -> Vec<Case> {
+    // 31 May, 1 February and 3 April 2024 as days since 1970.
+    let days = vec![19_874.0, 19_754.0, 19_816.0];
+    let mut cases = vec![];
+    for (style, cells) in [
+        ("iso", ["2024-05-31", "2024-02-01", "2024-04-03"]),
+        ("dmy slashes", ["31/05/2024", "01/02/2024", "03/04/2024"]),
+        ("mdy slashes", ["05/31/2024", "02/01/2024", "04/03/2024"]),
+        ("dmy points", ["31.05.2024", "01.02.2024", "03.04.2024"]),
+        ("dmy dashes", ["31-05-2024", "01-02-2024", "03-04-2024"]),
+        ("ymd slashes", ["2024/05/31", "2024/02/01", "2024/04/03"]),
+        ("short", ["31/5/24", "1/2/24", "3/4/24"]),
+        ("named", ["31-May-2024", "1-Feb-2024", "3-Apr-2024"]),
+        ("american", ["May 31, 2024", "February 1, 2024", "Apr 3, 2024"]),
+        ("midnight", ["31/05/2024 00:00", "01/02/2024 0:00:00", "03/04/2024 12:00 AM"]),
+        ("iso and dmy", ["2024-05-31", "01/02/2024", "2024-04-03"]),
+    ] {
+        let options = if style == "iso and dmy" { "order=dmy" } else { "" };
+        cases.push(case(format!("date {style}"), file(';', &cells), options, Expect::Numbers(days.clone())));
+    }
+    let both = ["01/02/2024", "03/04/2024", "05/06/2024"];
+    cases.push(case("date of either order", file(',', &both), "", stop(&["`x`", "row 1", "2024-02-01 or 2024-01-02", "--date-order dmy"])));
+    let dmy = vec![19_754.0, 19_816.0, 19_879.0];
+    cases.push(case("date told dmy", file(',', &both), "order=dmy", Expect::Numbers(dmy)));
+    let mdy = vec![19_724.0, 19_786.0, 19_849.0];
+    cases.push(case("date told mdy", file(',', &both), "order=mdy", Expect::Numbers(mdy)));
+    let wrong = ["31/05/2024", "31/02/2024", "03/04/2024", "04/04/2024"];
+    cases.push(case("no such day", file(',', &wrong), "", stop(&["`x`", "row 2", "`31/02/2024`", "dates"])));
+    let stray = ["2024-05-31", "soon", "2024-04-03", "2024-04-04"];
+    cases.push(case("stray among dates", file(',', &stray), "", stop(&["`x`", "row 2", "`soon`", "dates", "--na soon"])));
+    let none = ["2024-05-31", "None", "2024-02-01"];
+    cases.push(case("missing date", file(',', &none), "", Expect::Numbers(vec![19_874.0, GAP, 19_754.0])));
+    cases
+}
+
+/// Levels that differ in case, codes for missing, identifiers.
+fn oddities() -> Vec<Case> {
+    let mut cases = vec![];
+    let towns = ["North", "NORTH", "north ", "South", "south", "North"];
+    cases.push(case("towns", file(',', &towns), "", Expect::Columns(vec!["x=South"])));
+    cases.push(case("towns are told", file(',', &towns), "", Expect::Told(vec!["`x`", "one level", "as `North`"])));
+    let arms = "t,y,x\nYes,1,3\nNO,2,5\nyes ,3,4\nno,4,8\nYES,5,9\nNo,6,1\n".as_bytes().to_vec();
+    cases.push(case("arms", arms.clone(), "", Expect::Numbers(vec![3.0, 5.0, 4.0, 8.0, 9.0, 1.0])));
+    cases.push(case("arms are told", arms, "", Expect::Told(vec!["`t`", "case or blanks"])));
+    for code in ["-999", "-99", "999", "9999", "-9999", "99999", "888", "-9"] {
+        let cells: Vec<String> = (0..30).map(|i| if i % 10 == 7 { code.to_owned() } else { (i % 7 + 1).to_string() }).collect();
+        let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+        let told = Expect::Told(vec!["`x` holds", "(3 cells)", "far outside", "--na"]);
+        cases.push(case(format!("sentinel {code}"), file(',', &cells), "", told));
+        let values = (0..30).map(|i| if i % 10 == 7 { GAP } else { f64::from(i % 7 + 1) }).collect();
+        cases.push(case(format!("sentinel {code} named"), file(',', &cells), &format!("na={code}"), Expect::Numbers(values)));
+    }
+    for (name, from) in [("id", 1), ("patient_id", 1000), ("Unnamed: 0", 0), ("userId", 17)] {
+        let mut text = format!("{name},t,y,x\n");
+        (0..40).for_each(|i| text += &format!("{},{},{},{}\n", from + i, i % 2, i * i % 23, i * 7 % 11));
+        let told = Expect::Told(vec!["number or name the rows", name]);
+        cases.push(case(format!("identifier {name}"), text.into_bytes(), "", told));
+    }
+    let mut text = "card,t,y,x\n".to_owned();
+    (0..40_u64).for_each(|i| text += &format!("4929{:016},{},{},{}\n", i * 7_919_977_777, i % 2, i * i % 23, i * 7 % 11));
+    cases.push(case("twenty digits", text.into_bytes(), "", Expect::Told(vec!["name the rows", "card"])));
+    let mut text = "key,t,y,x\n".to_owned();
+    (0..60).for_each(|i| text += &format!("K-{:x},{},{},{}\n", i * 7919, i % 2, i * i % 23, i * 7 % 11));
+    cases.push(case("text keys", text.into_bytes(), "", Expect::Told(vec!["`key`", "unique", "decimal mark"])));
+    cases
+}
+
+/// Whole files as spreadsheets write them.
+fn spreadsheets() -> Vec<Case> {
+    let plain = Expect::Numbers(vec![1.5, 2.5, 3.5, 4.5]);
+    let rows = "t;y;x\n0;1;1,5\n1;2;2,5\n0;3;3,5\n1;4;4,5\n";
+    let bytes = |text: &str| text.as_bytes().to_vec();
+    let utf16: Vec<u8> = [0xff, 0xfe].into_iter().chain(rows.encode_utf16().flat_map(u16::to_le_bytes)).collect();
+    vec![
+        case("sep line", bytes(&format!("sep=;\n{rows}")), "", plain.clone()),
+        case("sep line with returns", bytes(&format!("sep=;\r\n{}", rows.replace('\n', "\r\n"))), "", plain.clone()),
+        case("byte-order mark", bytes(&format!("\u{feff}{rows}")), "", plain.clone()),
+        case("returns", bytes(&rows.replace('\n', "\r\n")), "", plain.clone()),
+        case("old returns", bytes(&rows.replace('\n', "\r")), "", plain.clone()),
+        case("quoted", bytes("\"t\";\"y\";\"x\"\n\"0\";\"1\";\"1,5\"\n\"1\";\"2\";\"2,5\"\n0;3;3,5\n1;4;4,5\n"), "", plain.clone()),
+        case("no last line end", bytes(rows.trim_end()), "", plain.clone()),
+        case("a row of nothing", bytes(&format!("{rows};;\n")), "", plain.clone()),
+        case("blank lines", bytes(&rows.replace("1;2;", "\n1;2;")), "", plain),
+        case("comma in a comma file", bytes("t,y,x\n0,1,1,5\n1,2,2,5\n"), "", stop(&["row 1", "line 2", "4 cells", "comma"])),
+        case("a title above", bytes("Report 2024\nt;y;x\n0;1;2\n"), "", stop(&["row 1", "line 2"])),
+        case("UTF-16", utf16, "", stop(&["UTF-16", "UTF-8"])),
+        case("Latin-1", b"t;y;x\n0;1;caf\xe9\n1;2;th\xe9\n".to_vec(), "", stop(&["row 1", "UTF-8"])),
+    ]
+}
+
+fn corpus() -> Vec<Case> {
+    [locales(), units(), unclear(), strays(), dates(), oddities(), spreadsheets()].into_iter().flatten().collect()
+}
+
+/// The roles given to a file, with what the encoder has to say.
+fn understood(path: &Path, options: &ReadOptions) -> paretau_core::Result<(Assigned, Encoder, paretau_data::Reading)> {
+    let table = read(path, options)?;
+    let reading = table.reading.clone();
+    let assigned = assign(table, &RoleSpec::new("t", "y"))?;
+    let rows: Vec<usize> = (0..assigned.t.len()).collect();
+    let encoder = Encoder::fit(&assigned.features, &EncoderPolicy::default(), &rows)?;
+    Ok((assigned, encoder, reading))
+}
+
+fn same(found: &[f64], want: &[f64]) -> bool {
+    let near = |(a, b): (&f64, &f64)| (a.is_nan() && b.is_nan()) || (a - b).abs() <= 1e-9;
+    found.len() == want.len() && found.iter().zip(want).all(near)
+}
+
+/// What is wrong with a case, if anything is.
+fn fault(case: &Case, path: &Path) -> Option<String> {
+    std::fs::write(path, &case.text).unwrap();
+    let options = options(&case.options);
+    let found = understood(path, &options);
+    match (&case.expect, found) {
+        (Expect::Stop(words), Err(error)) => {
+            let text = error.to_string();
+            let missing: Vec<&String> = words.iter().filter(|word| !text.contains(word.as_str())).collect();
+            (!missing.is_empty()).then(|| format!("the error lacks {missing:?}: {text}"))
+        }
+        (Expect::Stop(_), Ok(_)) => Some("is read without an error".to_owned()),
+        (_, Err(error)) => Some(format!("stops: {error}")),
+        (Expect::Told(words), Ok((assigned, encoder, _))) => {
+            let warnings = assigned.warnings.iter().map(|w| &w.message);
+            let told: Vec<&String> = assigned.notes.iter().chain(encoder.notes()).chain(warnings).collect();
+            let one = told.iter().any(|note| words.iter().all(|word| note.contains(word)));
+            (!one).then(|| format!("no note has {words:?}: {told:?}"))
+        }
+        (Expect::Columns(names), Ok((_, encoder, _))) => {
+            let found: Vec<&str> = encoder.columns().iter().map(|c| c.name.as_str()).collect();
+            (found != *names).then(|| format!("columns are {found:?}"))
+        }
+        (Expect::Numbers(want), Ok((assigned, encoder, reading))) => {
+            let ColumnData::Number(values) = &assigned.features.column("x")?.data else {
+                return Some("`x` is text".to_owned());
+            };
+            if !same(values, want) {
+                return Some(format!("`x` is {values:?}"));
+            }
+            // The same file in batches, as a model reads it.
+            let kind = assigned.features.column("x")?.kind();
+            assert!(encoder.fields().iter().all(|f| f.name != "x" || f.kind == kind));
+            let told = ReadOptions { fields: vec![Field::new("x", kind)], only_fields: true, ..ReadOptions::default() };
+            let batches = BatchReader::open(path, &told.like(&reading), 2)
+                .and_then(Iterator::collect::<Result<Vec<_>, _>>);
+            match batches {
+                Err(error) => Some(format!("stops in batches: {error}")),
+                Ok(batches) => {
+                    let mut all = vec![];
+                    for batch in &batches {
+                        match &batch.column("x")?.data {
+                            ColumnData::Number(values) => all.extend(values),
+                            ColumnData::Text(_) => return Some("`x` is text in batches".to_owned()),
+                        }
+                    }
+                    // Rows without a treatment are no training rows.
+                    (!same(&all[..want.len().min(all.len())], want)).then(|| format!("`x` is {all:?} in batches"))
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn messy_files_are_read_right_or_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = corpus();
+    assert!(corpus.len() >= 120, "{} files", corpus.len());
+    let faults: Vec<String> = (corpus.iter().enumerate())
+        .filter_map(|(k, case)| {
+            let path = folder.path().join(format!("file{k}.{}", case.ending));
+            fault(case, &path).map(|fault| format!("{} ({}): {fault}", case.name, case.options))
+        })
+        .collect();
+    assert!(faults.is_empty(), "{} of {} files:\n{}", faults.len(), corpus.len(), faults.join("\n"));
+}
+
+#[test]
+fn a_column_that_is_left_alone_stops_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.csv");
+    std::fs::write(&path, "t,y,x,z\n0,1,1,5\n1,2,2,?\n0,3,4,7\n1,4,9,8\n").unwrap();
+    let stopped = understood(&path, &ReadOptions::default()).unwrap_err().to_string();
+    assert!(stopped.contains("column `z`, row 2") && stopped.contains(path.to_str().unwrap()), "{stopped}");
+    let spec = RoleSpec { ignore: vec!["z".into()], ..RoleSpec::new("t", "y") };
+    let assigned = assign(read(&path, &ReadOptions::default()).unwrap(), &spec).unwrap();
+    assert_eq!(assigned.feature_names(), ["x"]);
+    let spec = RoleSpec { id: Some("z".into()), ..RoleSpec::new("t", "y") };
+    assert!(assign(read(&path, &ReadOptions::default()).unwrap(), &spec).is_ok());
+}
+
+#[test]
+fn new_files_are_read_as_the_training_file_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let (train, new) = (folder.path().join("train.csv"), folder.path().join("new.csv"));
+    std::fs::write(&train, "t;y;x;d\n0;1;1.234,5;31/05/2024\n1;2;7,25;01/02/2024\n0;3;8,5;03/04/2024\n").unwrap();
+    let (_, encoder, reading) = understood(&train, &ReadOptions::default()).unwrap();
+    let json = serde_json::to_string(&reading).unwrap();
+    let reading: paretau_data::Reading = serde_json::from_str(&json).unwrap();
+    let options = ReadOptions { fields: encoder.fields(), only_fields: true, ..ReadOptions::default() }.like(&reading);
+    // By itself this file would be read otherwise: 1.234 as a little more than one, 02/03 as either.
+    std::fs::write(&new, "x;d\n1.234;02/03/2024\n2.345;04/05/2024\n").unwrap();
+    let batch = BatchReader::open(&new, &options, 10).unwrap().next().unwrap().unwrap();
+    let cells = |name: &str| (0..2).map(|i| batch.column(name).unwrap().cell(i).unwrap()).collect::<Vec<_>>();
+    assert_eq!(cells("x"), ["1234", "2345"]);
+    assert_eq!(cells("d"), ["2024-03-02", "2024-05-04"]);
+    assert_eq!(batch.column("d").unwrap().kind(), Kind::Date);
+    std::fs::write(&new, "x;d\n1,5;02/03/2024\nmany;04/05/2024\n").unwrap();
+    let stopped = BatchReader::open(&new, &options, 10).unwrap().next().unwrap().unwrap_err().to_string();
+    assert!(["column `x`, row 2", "`many`", "comma", "--na many"].iter().all(|word| stopped.contains(word)), "{stopped}");
+    std::fs::write(&new, "x;d\n1,5;02/03/2024\n2,5;13/13/2024\n").unwrap();
+    let stopped = BatchReader::open(&new, &options, 10).unwrap().next().unwrap().unwrap_err().to_string();
+    assert!(["column `d`, row 2", "`13/13/2024`", "day, month"].iter().all(|word| stopped.contains(word)), "{stopped}");
+}
