@@ -18,7 +18,7 @@ mod write;
 
 pub use catalog::{DATASETS, Dataset, data_folder};
 pub use encoder::{Encoder, EncoderPolicy, TransformReport};
-pub use read::{BatchReader, Format, Position, ReadOptions, Watch, read, read_watched};
+pub use read::{BatchReader, Format, Position, ReadOptions, Watch, default_max_memory, read, read_watched};
 pub use roles::{Assigned, RoleSpec, arms_of, assign, assign_all_arms, parse_list};
 pub use simulate::{SIMULATORS, Simulated, Simulator, simulator};
 pub use table::{ColumnData, Field, Kind, Source, SparseBlock, Table, TableColumn, Text};

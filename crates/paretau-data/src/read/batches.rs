@@ -44,7 +44,7 @@ impl BatchReader {
         let format = options.format.map_or_else(|| Format::from_path(path), Ok)?;
         let source = match format {
             Format::Csv | Format::Tsv => {
-                Batches::Csv(Box::new(CsvStream::open(&Input::new(path, true)?, format, options, PIECE)?))
+                Batches::Csv(Box::new(CsvStream::open(&Input::stream(path), format, options, PIECE)?))
             }
             Format::Parquet => Batches::Parquet(Box::new(ParquetStream::open(path, options, batch_rows)?)),
             Format::Arrow => Batches::Ipc(Box::new(IpcStream::open(path, options)?)),

@@ -312,7 +312,8 @@ impl CsvStream {
                 || pieces.par_iter().map(|text| records::parse(text, layout, kinds, part_rows)).collect::<Vec<_>>(),
             );
             self.ahead = ahead;
-            self.stopped = stopped;
+            // The reason comes once, perhaps together with pieces that are still to be parsed: it must outlive them.
+            self.stopped = self.stopped.take().or(stopped);
             let placed = self.place(pieces, parsed);
             if placed.iter().any(|piece| !piece.parts.is_empty()) {
                 return Ok(Some(placed));

@@ -7,11 +7,14 @@ mod cell;
 mod csv;
 mod header;
 mod ipc;
+mod ipc_lengths;
+mod limit;
 mod lines;
 mod news;
 mod npy;
 mod npz;
 mod parquet;
+mod parquet_pages;
 mod pieces;
 mod position;
 mod records;
@@ -24,6 +27,7 @@ use std::path::Path;
 use paretau_core::Result;
 
 pub use batches::BatchReader;
+pub use limit::default_max_memory;
 pub use position::Position;
 pub use source::Format;
 
@@ -47,11 +51,22 @@ pub struct ReadOptions {
     pub optional: Vec<Field>,
     /// Read the columns in `fields` (all of which must be there) and `optional` and no others.
     pub only_fields: bool,
+    /// Bytes of memory that the contents of a file may take; a file that claims or unpacks to more is refused before
+    /// the memory is taken. The default is [`default_max_memory`].
+    pub max_memory: u64,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { format: None, header: true, delimiter: None, fields: vec![], optional: vec![], only_fields: false }
+        Self {
+            format: None,
+            header: true,
+            delimiter: None,
+            fields: vec![],
+            optional: vec![],
+            only_fields: false,
+            max_memory: default_max_memory(),
+        }
     }
 }
 
@@ -87,11 +102,11 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
 pub fn read_watched(path: &Path, options: &ReadOptions, watch: &mut Watch<'_>) -> Result<Table> {
     let format = options.format.map_or_else(|| Format::from_path(path), Ok)?;
     match format {
-        Format::Csv | Format::Tsv => csv::read(&Input::new(path, false)?, format, options, watch),
+        Format::Csv | Format::Tsv => csv::read(&Input::whole(path, options.max_memory)?, format, options, watch),
         Format::Parquet => parquet::read(path, options, watch),
         Format::Arrow => ipc::read(path, options, watch),
-        Format::Npz => npz::read(path),
-        Format::Svm => svm::read(path),
-        Format::News => news::read(path),
+        Format::Npz => npz::read(path, options.max_memory),
+        Format::Svm => svm::read(path, options.max_memory),
+        Format::News => news::read(path, options.max_memory),
     }
 }
