@@ -70,6 +70,16 @@ pub(crate) struct DataArgs {
     pub(crate) data: PathBuf,
     #[command(flatten)]
     pub(crate) roles: RoleArgs,
+    #[command(flatten)]
+    pub(crate) limit: LimitArgs,
+}
+
+/// How much memory reading may take.
+#[derive(Debug, Args)]
+pub(crate) struct LimitArgs {
+    /// Memory that the data may take, e.g. 8G or 500M; a file that claims more is refused [default: 3/4 of the machine's]
+    #[arg(long, value_name = "SIZE", value_parser = crate::commands::data::memory_size, display_order = 800)]
+    pub(crate) max_memory: Option<u64>,
 }
 
 /// What columns mean.
@@ -215,6 +225,8 @@ pub(crate) struct EffectArgs {
     /// The file has no header line
     #[arg(long)]
     pub(crate) no_header: bool,
+    #[command(flatten)]
+    pub(crate) limit: LimitArgs,
     /// Output file (.csv, .csv.gz, .parquet, .arrow), or - for CSV on stdout
     #[arg(long, value_name = "FILE", default_value = "-")]
     pub(crate) out: PathBuf,

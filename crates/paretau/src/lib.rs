@@ -52,6 +52,7 @@ pub mod model_file;
 mod overlap;
 pub mod registry;
 mod report;
+mod scale;
 mod summary;
 mod threads;
 

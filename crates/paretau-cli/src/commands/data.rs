@@ -20,13 +20,30 @@ pub(crate) fn read_options(no_header: bool, id: Option<&str>) -> ReadOptions {
 
 /// Reads the whole file, showing how far it is; Ctrl-C stops it.
 pub(crate) fn table(args: &DataArgs, progress: &Progress) -> Result<Table> {
-    let options = read_options(args.roles.no_header, args.roles.id.as_deref());
+    let mut options = read_options(args.roles.no_header, args.roles.id.as_deref());
+    options.max_memory = args.limit.max_memory.unwrap_or(options.max_memory);
     let table = read_watched(&args.data, &options, &mut |position| {
         progress.reading("reading", position);
         progress.check_interrupt()
     })?;
     progress.clear();
     Ok(table)
+}
+
+/// A number of bytes such as `500M`, `8G`, `8GiB` or `1000000`; K, M, G and T are powers of 1024.
+pub(crate) fn memory_size(text: &str) -> Result<u64, String> {
+    let refuse = || format!("`{text}` is no size; write e.g. 500M or 8G");
+    let upper = text.trim().to_ascii_uppercase();
+    let plain = upper.strip_suffix("IB").or_else(|| upper.strip_suffix('B')).unwrap_or(&upper);
+    let (digits, power) = match plain.chars().last() {
+        Some('K') => (&plain[..plain.len() - 1], 10),
+        Some('M') => (&plain[..plain.len() - 1], 20),
+        Some('G') => (&plain[..plain.len() - 1], 30),
+        Some('T') => (&plain[..plain.len() - 1], 40),
+        _ => (plain, 0),
+    };
+    let number: u64 = digits.trim().parse().map_err(|_| refuse())?;
+    number.checked_mul(1 << power).filter(|&bytes| bytes > 0).ok_or_else(refuse)
 }
 
 /// The roles that the arguments give; those not given are taken from `known`, a model's.
@@ -126,5 +143,21 @@ pub(crate) fn wrong(flag: &str, value: &str, expected: &str) -> Error {
         name: format!("--{flag}"),
         value: value.to_owned(),
         expected: expected.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_memory() {
+        assert_eq!(memory_size("500M"), Ok(500 << 20));
+        assert_eq!(memory_size("8g"), Ok(8 << 30));
+        assert_eq!(memory_size("8 GiB"), Ok(8 << 30));
+        assert_eq!(memory_size("123"), Ok(123));
+        for wrong in ["", "G", "-1G", "1.5G", "0", "99999999999T", "eight"] {
+            assert!(memory_size(wrong).is_err(), "{wrong}");
+        }
     }
 }

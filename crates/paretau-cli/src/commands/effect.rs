@@ -170,6 +170,7 @@ fn needed(model: &Model, args: &EffectArgs, id: Option<&str>) -> ReadOptions {
         fields,
         optional: vec![treatment],
         only_fields: true,
+        max_memory: args.limit.max_memory.unwrap_or_else(paretau::data::default_max_memory),
         ..ReadOptions::default()
     }
 }

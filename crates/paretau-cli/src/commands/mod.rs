@@ -1,7 +1,7 @@
 //! One file a command. Each turns its arguments into calls of the library and its results into output.
 
 mod completions;
-mod data;
+pub(crate) mod data;
 mod demo;
 mod describe;
 mod diagnose;

@@ -12,6 +12,7 @@ pub(super) fn fit(table: &Table, policy: &EncoderPolicy, rows: &[usize]) -> Resu
     let mut encoder = Encoder { inputs: vec![], sparse: None, columns: vec![], notes: vec![] };
     let (mut constant, mut copies) = (vec![], vec![]);
     let mut seen = HashSet::new();
+    let mut names = HashSet::new();
     for column in table.columns() {
         let encoding = match &column.data {
             ColumnData::Number(values) => Encoding::of_numbers(rows.iter().map(|&i| values[i]), policy),
@@ -30,7 +31,7 @@ pub(super) fn fit(table: &Table, policy: &EncoderPolicy, rows: &[usize]) -> Resu
                     None
                 }
                 Some(_) => {
-                    encoder.columns.push(unique(output, &encoder.columns));
+                    encoder.columns.push(unique(output, &mut names));
                     Some(encoder.columns.len() - 1)
                 }
             })
@@ -49,8 +50,7 @@ pub(super) fn fit(table: &Table, policy: &EncoderPolicy, rows: &[usize]) -> Resu
     if let Some(block) = table.sparse() {
         encoder.sparse = Some(SparseInput { names: block.names.clone(), keep_sparse: policy.sparse });
         for name in &block.names {
-            let column = Column { name: name.clone(), kind: paretau_core::ColumnKind::Numeric };
-            encoder.columns.push(unique(column, &[]));
+            encoder.columns.push(Column { name: name.clone(), kind: paretau_core::ColumnKind::Numeric });
         }
     }
     if encoder.columns.is_empty() {
@@ -131,10 +131,10 @@ fn fingerprints(encoding: &Encoding, column: &TableColumn, rows: &[usize], k: us
 }
 
 /// The column under a name that no earlier one has.
-fn unique(mut column: Column, earlier: &[Column]) -> Column {
+fn unique(mut column: Column, names: &mut HashSet<String>) -> Column {
     let plain = column.name.clone();
     let mut copy = 2;
-    while earlier.iter().any(|c| c.name == column.name) {
+    while !names.insert(column.name.clone()) {
         column.name = format!("{plain}.{copy}");
         copy += 1;
     }

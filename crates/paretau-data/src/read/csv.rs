@@ -179,7 +179,8 @@ impl CsvStream {
         };
         stream.header.notes.extend(note);
         check_fields(path, options, &stream.header.names, &BTreeMap::new())?;
-        let kind_of = |name: &str| options.declared(name);
+        let kinds = options.declared();
+        let kind_of = |name: &str| kinds.get(name).copied();
         stream.wanted = (stream.header.names.iter().enumerate())
             .map(|(j, name)| (j, kind_of(name)))
             .filter(|(_, kind)| kind.is_some() || !options.only_fields)

@@ -22,6 +22,7 @@ mod source;
 mod svm;
 mod zip;
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use paretau_core::Result;
@@ -78,9 +79,10 @@ impl ReadOptions {
         self
     }
 
-    /// The kind that was told for a column.
-    fn declared(&self, name: &str) -> Option<Kind> {
-        self.fields.iter().chain(&self.optional).find(|field| field.name == name).map(|field| field.kind)
+    /// The kinds that were declared, by the columns' names; of two for one column, the first counts.
+    fn declared(&self) -> HashMap<&str, Kind> {
+        let fields = self.fields.iter().chain(&self.optional).rev();
+        fields.map(|field| (field.name.as_str(), field.kind)).collect()
     }
 }
 
