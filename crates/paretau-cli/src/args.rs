@@ -117,6 +117,9 @@ pub(crate) struct RoleArgs {
 /// How the cells of a file are written. What is not given is found from the cells, or known from the model.
 #[derive(Debug, Args)]
 pub(crate) struct ReadArgs {
+    /// Memory that the data may take, e.g. 8G or 500M; a file that claims more is refused [default: 3/4 of the machine's]
+    #[arg(long, value_name = "SIZE", value_parser = crate::commands::data::memory_size, display_order = 800)]
+    pub(crate) max_memory: Option<u64>,
     /// The file has no header line; columns are called column1, column2, …
     #[arg(long, help_heading = "Reading")]
     pub(crate) no_header: bool,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use paretau::data::Position;
-use paretau::{Event, Observer};
+use paretau::{Event, Observer, printable};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
@@ -50,7 +50,9 @@ impl Progress {
         }
         // Whoever listened to stderr may have gone; that is no reason to stop.
         let line = || {
-            let _ = writeln!(std::io::stderr(), "{message}");
+            for line in message.lines() {
+                let _ = writeln!(std::io::stderr(), "{}", printable(line));
+            }
         };
         match &*self.bar.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(bar) => bar.suspend(line),

@@ -1,7 +1,9 @@
 //! One error type for the whole workspace. It holds values, not sentences glued together early:
 //! the command line, Python and tests each need the parts.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::printable;
 
 /// Shorthand for a result with paretau's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -24,7 +26,7 @@ pub enum ErrorKind {
 #[non_exhaustive]
 pub enum Error {
     /// A name is not in its list.
-    #[error("unknown {what} `{name}`{}", did_you_mean(suggestion.as_deref(), known))]
+    #[error("unknown {what} `{}`{}", printable(name), printable(&did_you_mean(suggestion.as_deref(), known)))]
     UnknownName {
         /// What was named, e.g. "estimator".
         what: &'static str,
@@ -36,7 +38,7 @@ pub enum Error {
         known: Vec<String>,
     },
     /// A base learner has no such parameter.
-    #[error("`{key}`: `{base}` has no parameter `{name}`{}", did_you_mean(suggestion.as_deref(), known))]
+    #[error("`{}`: `{base}` has no parameter `{}`{}", printable(key), printable(name), did_you_mean(suggestion.as_deref(), known))]
     UnknownBaseParameter {
         /// The whole key, e.g. `base.min_node_size`.
         key: String,
@@ -50,7 +52,7 @@ pub enum Error {
         known: Vec<String>,
     },
     /// A parameter's value has the wrong type or lies outside its range.
-    #[error("{} must be {expected}, not `{value}`", parameter(owner, name))]
+    #[error("{} must be {expected}, not `{}`", parameter(owner, name), printable(value))]
     BadParameter {
         /// The estimator or learner it belongs to.
         owner: String,
@@ -72,7 +74,7 @@ pub enum Error {
         found: usize,
     },
     /// A number is not finite where it must be.
-    #[error("{what}: row {row} holds {value}; {remedy}")]
+    #[error("{}: row {row} holds {value}; {remedy}", printable(what))]
     NonFinite {
         /// Which input or column.
         what: String,
@@ -84,13 +86,13 @@ pub enum Error {
         remedy: &'static str,
     },
     /// The data as a whole do not permit the analysis.
-    #[error("{message}")]
+    #[error("{}", printable(message))]
     UnfitData {
         /// What is wrong and what to do.
         message: String,
     },
     /// A place in a file is wrong.
-    #[error("{}{}: {message}", path.display(), place(column.as_deref(), *row))]
+    #[error("{}{}: {}", shown(path), printable(&place(column.as_deref(), *row)), printable(message))]
     File {
         /// The file.
         path: PathBuf,
@@ -102,19 +104,19 @@ pub enum Error {
         message: String,
     },
     /// The model does not fit the data given to it.
-    #[error("{message}")]
+    #[error("{}", printable(message))]
     SchemaMismatch {
         /// What differs and what to do.
         message: String,
     },
     /// A model file or a state cannot be read.
-    #[error("not a usable model: {message}")]
+    #[error("not a usable model: {}", printable(message))]
     BadModel {
         /// What is wrong with it.
         message: String,
     },
     /// The estimator cannot do what was asked.
-    #[error("`{estimator}` {message}")]
+    #[error("`{estimator}` {}", printable(message))]
     Unsupported {
         /// Registry name.
         estimator: String,
@@ -122,7 +124,7 @@ pub enum Error {
         message: String,
     },
     /// A numerical procedure failed although its input was acceptable.
-    #[error("{what} failed: {message}")]
+    #[error("{what} failed: {}", printable(message))]
     Numeric {
         /// The procedure.
         what: &'static str,
@@ -130,7 +132,7 @@ pub enum Error {
         message: String,
     },
     /// The operating system refused a read or a write.
-    #[error("{}: {source}{}", path.display(), io_remedy(source))]
+    #[error("{}: {}{}", shown(path), printable(&source.to_string()), io_remedy(source))]
     Io {
         /// The file.
         path: PathBuf,
@@ -195,6 +197,10 @@ impl Error {
     }
 }
 
+fn shown(path: &Path) -> String {
+    printable(&path.to_string_lossy()).into_owned()
+}
+
 fn did_you_mean(suggestion: Option<&str>, known: &[String]) -> String {
     match suggestion {
         Some(near) => format!("; did you mean `{near}`?"),
@@ -242,5 +248,29 @@ mod tests {
         let error = Error::internal("writing the state of a model", "a key must be a string");
         let text = "this is a bug in paretau, please report it: writing the state of a model: a key must be a string";
         assert_eq!((error.to_string().as_str(), error.kind()), (text, ErrorKind::Failed));
+    }
+
+    #[test]
+    fn names_from_a_file_cannot_steer_the_terminal() {
+        let evil = "a\u{1b}]0;x\u{7}\u{202e}\n";
+        let file = |message: &str| Error::File {
+            path: evil.into(),
+            column: Some(evil.to_owned()),
+            row: Some(1),
+            message: message.to_owned(),
+        };
+        let io = Error::Io { path: evil.into(), source: std::io::Error::other(evil) };
+        for error in [
+            file(evil),
+            io,
+            Error::unfit(evil),
+            Error::bad_model(evil),
+            Error::unknown_name("column", evil, [evil, "b"]),
+            Error::unknown_name("column", "zebra", [evil]),
+            Error::SchemaMismatch { message: evil.to_owned() },
+        ] {
+            let text = error.to_string();
+            assert!(!text.contains(|c: char| c.is_control() || c == '\u{202e}'), "{text:?}");
+        }
     }
 }

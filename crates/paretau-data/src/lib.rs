@@ -21,7 +21,9 @@ mod write;
 pub use catalog::{DATASETS, Dataset, data_folder};
 pub use encoder::{Encoder, EncoderPolicy, TransformReport};
 pub use profile::{ColumnProfile, profile};
-pub use read::{BatchReader, DateOrder, Format, Notation, Position, ReadOptions, Watch, read, read_watched};
+pub use read::{
+    BatchReader, DateOrder, Format, Notation, Position, ReadOptions, Watch, default_max_memory, read, read_watched,
+};
 pub use roles::{Assigned, RoleSpec, arms_of, assign, assign_all_arms, parse_list};
 pub use simulate::{SIMULATORS, Simulated, Simulator, simulator};
 pub use table::{ColumnData, Doubt, Field, Kind, Reading, Source, SparseBlock, Table, TableColumn, Text};

@@ -1,7 +1,8 @@
 //! A table: named columns of numbers or text, perhaps a sparse block of features, and where it came from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use paretau_core::{Csr, Error, Features, Result};
 use serde::{Deserialize, Serialize};
@@ -267,12 +268,39 @@ pub struct Doubt {
     pub message: String,
 }
 
+/// Places of columns by name, made when the first name is looked up: a search from the front for each of many names
+/// takes the square of their number.
+#[derive(Debug, Clone, Default)]
+struct Places(OnceLock<HashMap<String, usize>>);
+
+impl Places {
+    fn get<'a>(&self, name: &str, names: impl Iterator<Item = &'a str>) -> Option<usize> {
+        // Of two columns with one name, the first is meant.
+        let make = || {
+            names.enumerate().fold(HashMap::new(), |mut all, (j, name)| {
+                all.entry(name.to_owned()).or_insert(j);
+                all
+            })
+        };
+        self.0.get_or_init(make).get(name).copied()
+    }
+}
+
+/// They follow from the columns, which are compared.
+impl PartialEq for Places {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
 /// Named columns of one length, with an optional sparse block.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
     n_rows: usize,
     columns: Vec<TableColumn>,
     sparse: Option<SparseBlock>,
+    column_places: Places,
+    sparse_places: Places,
     /// Where it came from.
     pub source: Source,
     /// What a reader did that the analyst should know of.
@@ -338,6 +366,7 @@ impl Table {
             });
         }
         self.sparse = Some(block);
+        self.sparse_places = Places::default();
         Ok(self)
     }
 
@@ -376,7 +405,13 @@ impl Table {
 
     /// The column of that exact name.
     pub fn column(&self, name: &str) -> Option<&TableColumn> {
-        self.columns.iter().find(|c| c.name == name)
+        let place = self.column_places.get(name, self.columns.iter().map(|c| c.name.as_str()))?;
+        self.columns.get(place)
+    }
+
+    /// The place in the sparse block of its column of that exact name.
+    pub(crate) fn sparse_place(&self, name: &str) -> Option<usize> {
+        self.sparse_places.get(name, self.sparse.iter().flat_map(|block| &block.names).map(String::as_str))
     }
 
     /// The column of that name, or an error with the nearest name or the reason why it was not read.
@@ -421,13 +456,19 @@ impl Table {
             n_rows: rows.len(),
             columns: self.columns.iter().map(|c| c.select(rows)).collect(),
             sparse,
+            column_places: self.column_places.clone(),
+            sparse_places: self.sparse_places.clone(),
             source: self.source.select(rows),
             notes: self.notes.clone(),
             unread: self.unread.clone(),
             repeated: self.repeated.clone(),
             reading: self.reading.clone(),
             // Their rows are those of the whole table.
-            doubts: self.doubts.iter().map(|(name, doubt)| (name.clone(), Doubt { row: None, ..doubt.clone() })).collect(),
+            doubts: self
+                .doubts
+                .iter()
+                .map(|(name, doubt)| (name.clone(), Doubt { row: None, ..doubt.clone() }))
+                .collect(),
         }
     }
 
@@ -443,7 +484,13 @@ impl Table {
         let n_rows = self.n_rows;
         self.columns.extend(columns);
         let checked = Self::new(std::mem::take(&mut self.columns))?;
-        Ok(Self { columns: checked.columns, n_rows, ..self })
+        Ok(Self {
+            columns: checked.columns,
+            n_rows,
+            column_places: Places::default(),
+            sparse_places: Places::default(),
+            ..self
+        })
     }
 
     /// An error at a place of this table: [`Error::File`] when it came from a file, else [`Error::UnfitData`].
@@ -471,16 +518,7 @@ impl Table {
 
 /// An [`Error::File`] at a place; `row` is the 1-based data row.
 pub(crate) fn file_error(path: &Path, column: Option<&str>, row: Option<u64>, message: impl Into<String>) -> Error {
-    Error::File { path: path.to_owned(), column: column.map(on_one_line), row, message: on_one_line(&message.into()) }
-}
-
-/// A text in which line ends and other control characters of cells and names are spelled out: an error is one line.
-fn on_one_line(text: &str) -> String {
-    if !text.contains(char::is_control) {
-        return text.to_owned();
-    }
-    let spelled = |c: char| if c.is_control() { c.escape_debug().collect() } else { c.to_string() };
-    text.chars().map(spelled).collect()
+    Error::File { path: path.to_owned(), column: column.map(str::to_owned), row, message: message.into() }
 }
 
 #[cfg(test)]

@@ -63,9 +63,12 @@ fn npz() -> Vec<u8> {
     npy.extend(header.as_bytes());
     [1.0_f64, 2.0, 3.0, 4.0].iter().for_each(|v| npy.extend(v.to_le_bytes()));
     let size = (npy.len() as u32).to_le_bytes();
+    let mut crc = flate2::Crc::new();
+    crc.update(&npy);
+    let crc = crc.sum().to_le_bytes();
     let common = |out: &mut Vec<u8>| {
         out.extend([20, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-        out.extend([0; 4]);
+        out.extend(crc);
         out.extend(size);
         out.extend(size);
         out.extend([5, 0, 0, 0]);

@@ -26,20 +26,20 @@ impl Axis {
         let (lo, hi) = ends(values);
         // Values that differ in their last digits only are one value: ticks between them would have no digits left.
         let size = lo.abs().max(hi.abs());
-        let air = if hi - lo > 1e-9 * size { 0.04 * (hi - lo) } else { 0.5 * size.max(1e-6) };
+        let air = if hi - lo > (1e-9 * size).max(LEAST) { 0.04 * (hi - lo) } else { 0.5 * size.max(1e-6) };
         Self { label: label.into(), range: lo - air..hi + air, log: false, format: number::tick, ticks: vec![] }
     }
 
     /// A linear axis from 0 to above the largest value.
     pub(crate) fn from_zero(label: impl Into<String>, values: impl IntoIterator<Item = f64>) -> Self {
         let (_, hi) = ends(values);
-        let top = if hi > 0.0 { 1.06 * hi } else { 1.0 };
+        let top = if hi > LEAST { 1.06 * hi } else { 1.0 };
         Self { label: label.into(), range: 0.0..top, log: false, format: number::tick, ticks: vec![] }
     }
 
     /// A logarithmic axis over all the values, which are positive.
     pub(crate) fn logarithmic(label: impl Into<String>, values: impl IntoIterator<Item = f64>) -> Self {
-        let (lo, hi) = ends(values.into_iter().filter(|v| *v > 0.0));
+        let (lo, hi) = ends(values.into_iter().filter(|v| *v > 0.0).map(|v| v.max(1.0 / MOST)));
         let (lo, hi) = if lo > 0.0 { (lo, hi.max(lo)) } else { (1.0, 10.0) };
         Self {
             label: label.into(),
@@ -62,6 +62,7 @@ impl Axis {
 
     /// A linear axis with ticks at these values and at no others, unless they are too many.
     pub(crate) fn at(label: impl Into<String>, values: Vec<f64>) -> Self {
+        let values: Vec<f64> = values.into_iter().filter(|v| v.abs() <= MOST).collect();
         let few = values.len() <= 9;
         Self { ticks: if few { values.clone() } else { vec![] }, ..Self::over(label, values) }
     }
@@ -100,6 +101,14 @@ impl Axis {
         (self.format)(if !self.log && value.abs() < 1e-9 * size { 0.0 } else { value })
     }
 
+    /// The value where it has a place in pixels, else the nearest that has one; `None` for what is no number.
+    pub(crate) fn placed(&self, value: f64) -> Option<f64> {
+        let (lo, hi) = (self.range.start.min(self.range.end), self.range.start.max(self.range.end));
+        let (least, most) =
+            if self.log { (lo / OUTSIDE, hi * OUTSIDE) } else { (lo - OUTSIDE * (hi - lo), hi + OUTSIDE * (hi - lo)) };
+        (!value.is_nan()).then(|| value.max(least).min(most))
+    }
+
     pub(crate) fn shown(self, format: fn(f64) -> String) -> Self {
         Self { format, ..self }
     }
@@ -129,10 +138,19 @@ impl Ranged for Marked {
     }
 }
 
+/// Sizes that a scale can bear: beyond them, the length of a range overflows or has no digits left, and whoever walks
+/// along it step by step never arrives.
+const MOST: f64 = 1e300;
+const LEAST: f64 = 1e-200;
+
+/// Lengths of the range that a mark may lie outside of it; further out it would have no place in whole pixels.
+const OUTSIDE: f64 = 1e4;
+
 fn ends(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
     let (lo, hi) = values
         .into_iter()
         .filter(|v| v.is_finite())
+        .map(|v| v.clamp(-MOST, MOST))
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), v| (lo.min(v), hi.max(v)));
     if lo <= hi { (lo, hi) } else { (0.0, 1.0) }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use paretau_core::is_deceptive;
+
 /// Text that cannot be mistaken for markup.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -14,6 +16,8 @@ pub(crate) fn escape(text: &str) -> String {
             '\'' => out.push_str("&#39;"),
             // Control characters are not allowed in HTML.
             c if c.is_control() && c != '\n' => out.push('\u{fffd}'),
+            // Marks that turn the text around them, and letters that cannot be seen, are spelled out.
+            c if is_deceptive(c) => out.extend(c.escape_unicode()),
             c => out.push(c),
         }
     }
@@ -115,6 +119,7 @@ mod tests {
     #[test]
     fn markup_in_names_stays_text() {
         assert_eq!(escape("<b>&\"'\u{1}"), "&lt;b&gt;&amp;&quot;&#39;\u{fffd}");
+        assert_eq!(escape("a\u{202e}b\u{200b}"), "a\\u{202e}b\\u{200b}");
         let table = Table {
             caption: "c",
             header: &["name", "n"],

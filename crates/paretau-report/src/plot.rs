@@ -100,6 +100,38 @@ pub(crate) enum Mark {
     },
 }
 
+impl Mark {
+    /// The mark with every coordinate where it has a place in pixels; `None` if nothing of it has one.
+    fn placed(&self, x_axis: &Axis, y_axis: &Axis) -> Option<Self> {
+        let point = |at: (f64, f64)| Some((x_axis.placed(at.0)?, y_axis.placed(at.1)?));
+        let points = |all: &mut Vec<(f64, f64)>| *all = all.iter().filter_map(|&at| point(at)).collect();
+        let bands = |all: &mut Vec<(f64, f64, f64)>| {
+            *all = all
+                .iter()
+                .filter_map(|&(x, lo, hi)| Some((x_axis.placed(x)?, y_axis.placed(lo)?, y_axis.placed(hi)?)))
+                .collect();
+        };
+        let mut mark = self.clone();
+        match &mut mark {
+            Self::Bar { x, y, .. } => {
+                *x = (x_axis.placed(x.0)?, x_axis.placed(x.1)?);
+                *y = (y_axis.placed(y.0)?, y_axis.placed(y.1)?);
+            }
+            Self::Dot { at, .. } | Self::Symbol { at, .. } | Self::Speck { at, .. } => *at = point(*at)?,
+            Self::Line { points: all, .. } | Self::Curve { points: all, .. } => points(all),
+            Self::Band { points: all, .. } | Self::Shade { points: all, .. } => bands(all),
+            Self::Across { x, .. } => *x = x_axis.placed(*x)?,
+            Self::Along { y, .. } => *y = y_axis.placed(*y)?,
+            Self::Whisker { x, y, .. } => {
+                *x = x_axis.placed(*x)?;
+                *y = (y_axis.placed(y.0)?, y_axis.placed(y.1)?);
+            }
+            Self::Hit { x, .. } => *x = (x_axis.placed(x.0)?, x_axis.placed(x.1)?),
+        }
+        Some(mark)
+    }
+}
+
 /// A line of the legend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Key {
@@ -254,8 +286,8 @@ impl Plot {
                 mesh.disable_y_mesh().disable_y_axis().y_labels(0);
             }
             mesh.draw()?;
-            for mark in &self.marks {
-                draw_mark(&chart, mark, &self.x.range, &self.y.range)?;
+            for mark in self.marks.iter().filter_map(|mark| mark.placed(&self.x, &self.y)) {
+                draw_mark(&chart, &mark, &self.x.range, &self.y.range)?;
             }
             let place = |at: (f64, f64)| chart.backend_coord(&at);
             let (left_edge, base) = place((self.x.range.start, self.y.range.start));
@@ -570,6 +602,61 @@ mod tests {
                 .html("")
                 .unwrap();
             assert!(!html.contains("NaN") && !html.contains("inf"), "{a} {b}");
+        }
+    }
+
+    /// Numbers of every size and kind, the worst of them often.
+    fn any_number() -> impl proptest::strategy::Strategy<Value = f64> {
+        use proptest::prelude::*;
+        let worst = vec![
+            f64::MAX,
+            f64::MIN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::NAN,
+            f64::MIN_POSITIVE,
+            5e-324,
+            -5e-324,
+            0.0,
+            1e308,
+            -1e308,
+            1e39,
+            1.0,
+            1.0 + f64::EPSILON,
+            1e300,
+            1e-300,
+        ];
+        prop_oneof![proptest::sample::select(worst), any::<f64>()]
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig { cases: 200, ..Default::default() })]
+
+        #[test]
+        fn any_numbers_at_all_give_a_picture_in_bounded_time(
+            values in proptest::collection::vec(any_number(), 1..4),
+            at in (any_number(), any_number()),
+        ) {
+            let axes = [
+                Axis::over("a", values.clone()),
+                Axis::from_zero("a", values.clone()),
+                Axis::logarithmic("a", values.clone()),
+                Axis::at("a", values.clone()),
+            ];
+            let begin = std::time::Instant::now();
+            for axis in &axes {
+                proptest::prop_assert!(axis.range.start.is_finite() && axis.range.end.is_finite(), "{axis:?}");
+                proptest::prop_assert!(axis.range.start < axis.range.end, "{axis:?}");
+                let mut plot = plot(axis.clone(), axis.clone(), at);
+                plot.marks.push(Mark::Line { points: vec![at, (at.1, at.0)], paint: Paint::Main, width: 1.0, tip: String::new() });
+                plot.marks.push(Mark::Band { points: vec![(at.0, at.1, at.0); 2], paint: Paint::Main });
+                plot.marks.push(Mark::Bar { x: at, y: at, paint: Paint::Main, tip: String::new() });
+                plot.marks.push(Mark::Across { x: at.0, paint: Paint::Main });
+                let html = plot.html("").unwrap();
+                proptest::prop_assert!(!html.contains("NaN") && !html.contains("inf"));
+                proptest::prop_assert!(html.len() < 100_000);
+            }
+            proptest::prop_assert!(begin.elapsed().as_secs() < 10);
         }
     }
 

@@ -67,6 +67,7 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
     let encoder = Encoder::fit(&assigned.features, &EncoderPolicy::from(entry.info().handles), &rows)?;
     let (x, _) = encoder.transform(&assigned.features)?;
     let design = assigned.design(x, encoder.columns().to_vec())?;
+    let scale = crate::scale::check(&assigned, &design, &roles.outcome)?;
     let mut notes = assigned.notes.clone();
     notes.extend_from_slice(encoder.notes());
     for note in &notes {
@@ -88,6 +89,7 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
     let (overlap, e) = Overlap::fit(&design, effects.e.as_deref(), &ctx)?;
     let averages = Averages::estimate(&design, effects, &e)?;
     let mut diagnostics = fitted.diagnostics().clone();
+    diagnostics.warnings.extend(scale);
     let (mut overlap_report, weights) = overlap_report(&e, (design.t(), design.weight()), &OverlapOptions::default())?;
     let findings = findings::find(&assigned, &design, effects, held_out, &e, &weights)?;
     let named = assigned.features.columns().iter().map(|column| column.name.as_str());

@@ -4,7 +4,8 @@
 //! alteration; the format number catches files of a later paretau.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use paretau_core::{Error, Result, State, Tensor, hex};
@@ -35,14 +36,8 @@ pub fn to_bytes(state: &State) -> Result<Vec<u8>> {
 
 /// The state in a file's bytes; any doubt is an error.
 pub fn from_bytes(bytes: &[u8]) -> Result<State> {
-    let header = bytes.first_chunk::<8>().map(|b| u64::from_le_bytes(*b));
-    if header.is_none_or(|len| len > MAX_HEADER) {
-        return Err(Error::bad_model("this is not a paretau model file; name one that `paretau fit` wrote"));
-    }
-    let parse = |e: safetensors::SafeTensorError| {
-        Error::bad_model(format!("the file is damaged or not a model ({e}); copy it again or fit anew"))
-    };
-    let (_, header) = SafeTensors::read_metadata(bytes).map_err(parse)?;
+    header_length(bytes)?;
+    let (_, header) = SafeTensors::read_metadata(bytes).map_err(damaged)?;
     let text = header
         .metadata()
         .as_ref()
@@ -59,7 +54,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<State> {
         }
         _ => return Err(Error::bad_model("its format number is missing or unknown")),
     }
-    let tensors = SafeTensors::deserialize(bytes).map_err(parse)?;
+    let tensors = SafeTensors::deserialize(bytes).map_err(damaged)?;
     let json = document["model"].take();
     let raw: BTreeMap<String, TensorView<'_>> = tensors.tensors().into_iter().collect();
     let digestible =
@@ -73,13 +68,54 @@ pub fn from_bytes(bytes: &[u8]) -> Result<State> {
     Ok(State { json, tensors })
 }
 
-/// Reads a file whole, with the path in any error.
+/// Reads a file, with the path in any error. Its first bytes decide whether it is a model, its header how much is read.
 pub fn read(path: &Path) -> Result<State> {
-    let bytes = fs::read(path).map_err(|source| Error::Io { path: path.to_path_buf(), source })?;
-    from_bytes(&bytes).map_err(|error| match error {
+    let io = |source| Error::Io { path: path.to_path_buf(), source };
+    let file = File::open(path).map_err(io)?;
+    let size = file.metadata().ok().filter(std::fs::Metadata::is_file).map(|m| m.len());
+    read_from(file, size, io).map_err(|error| match error {
         Error::BadModel { message } => Error::File { path: path.to_path_buf(), column: None, row: None, message },
         other => other,
     })
+}
+
+/// The state in a source of so many bytes, where their number is known.
+fn read_from(mut source: impl Read, size: Option<u64>, io: impl Fn(std::io::Error) -> Error) -> Result<State> {
+    let mut bytes = vec![];
+    let mut read_more = |bytes: &mut Vec<u8>, n: u64| source.by_ref().take(n).read_to_end(bytes).map_err(&io);
+    // The length of the header and the brace that it begins with.
+    read_more(&mut bytes, PREFIX + 1)?;
+    let header = header_length(&bytes)?;
+    if size.is_some_and(|size| size < PREFIX + header) {
+        return Err(Error::bad_model("the file is cut short; copy it again or fit anew"));
+    }
+    read_more(&mut bytes, header.saturating_sub(1))?;
+    let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(damaged)?;
+    let data = metadata.data_len() as u64;
+    let whole = PREFIX.saturating_add(header).saturating_add(data);
+    if let Some(size) = size.filter(|&size| size != whole) {
+        return Err(Error::bad_model(format!(
+            "the file has {size} bytes, but its header names {whole}: it is damaged; copy it again or fit anew"
+        )));
+    }
+    // One byte more shows what should not be there.
+    read_more(&mut bytes, data.saturating_add(1))?;
+    from_bytes(&bytes)
+}
+
+/// Bytes in front of the header, which tell its length.
+const PREFIX: u64 = 8;
+
+/// The length of the header that the first bytes tell, if they are those of a model.
+fn header_length(bytes: &[u8]) -> Result<u64> {
+    match bytes.split_first_chunk::<8>().map(|(length, rest)| (u64::from_le_bytes(*length), rest.first())) {
+        Some((length, Some(b'{'))) if length <= MAX_HEADER => Ok(length),
+        _ => Err(Error::bad_model("this is not a paretau model file; name one that `paretau fit` wrote")),
+    }
+}
+
+fn damaged(error: safetensors::SafeTensorError) -> Error {
+    Error::bad_model(format!("the file is damaged or not a model ({error}); copy it again or fit anew"))
 }
 
 fn digest(json: &Value, tensors: &BTreeMap<&str, (Dtype, &[usize], Vec<u8>)>) -> String {
@@ -153,6 +189,45 @@ mod tests {
                 assert_eq!(got, state(), "byte {at}");
             }
         }
+    }
+
+    /// Bytes without end that count how many of them were asked for.
+    struct Endless<'a>(&'a [u8], std::rc::Rc<std::cell::Cell<u64>>);
+
+    impl Read for Endless<'_> {
+        fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+            let at = self.1.get() as usize;
+            for (k, byte) in out.iter_mut().enumerate() {
+                *byte = self.0[(at + k) % self.0.len()];
+            }
+            self.1.set((at + out.len()) as u64);
+            Ok(out.len())
+        }
+    }
+
+    #[test]
+    fn a_foreign_file_is_refused_by_its_first_bytes() {
+        let io = |source| Error::Io { path: "f".into(), source };
+        let named = [&100_000_000_u64.to_le_bytes()[..], b"x"].concat();
+        for foreign in [&b"a,b,c\n1,2,3\n"[..], &[0; 16], &[0xff; 16], b"PK\x03\x04aaaaaaaaaa", &named] {
+            let asked = std::rc::Rc::new(std::cell::Cell::new(0));
+            let error = read_from(Endless(foreign, asked.clone()), Some(3 << 30), io).unwrap_err();
+            assert!(error.to_string().contains("not a paretau model file"), "{error}");
+            assert!(asked.get() <= 64, "{} bytes of a foreign file were read", asked.get());
+        }
+    }
+
+    #[test]
+    fn a_header_that_names_more_or_less_than_the_file_has_is_refused_before_it_is_read() {
+        let io = |source| Error::Io { path: "f".into(), source };
+        let bytes = to_bytes(&state()).unwrap();
+        assert_eq!(read_from(&bytes[..], Some(bytes.len() as u64), io).unwrap(), state());
+        assert_eq!(read_from(&bytes[..], None, io).unwrap(), state());
+        for size in [20, bytes.len() as u64 - 1, bytes.len() as u64 + 1, 3 << 30] {
+            assert!(read_from(&bytes[..], Some(size), io).is_err(), "{size}");
+        }
+        let longer = [&bytes[..], b"x"].concat();
+        assert!(read_from(&longer[..], None, io).is_err());
     }
 
     #[test]

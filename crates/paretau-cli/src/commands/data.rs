@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use paretau::data::{DateOrder, Field, Kind, ReadOptions, RoleSpec, Table, read_watched};
+use paretau::data::{DateOrder, Field, Kind, ReadOptions, RoleSpec, Table, default_max_memory, read_watched};
 use paretau::{Error, Model, Params};
 
 use crate::args::{DataArgs, EstimatorArgs, ReadArgs, RoleArgs};
@@ -31,9 +31,9 @@ pub(crate) fn read_options(args: &ReadArgs, id: Option<&str>) -> Result<ReadOpti
         _ => None,
     };
     let order = args.date_order.as_deref().map(str::parse::<DateOrder>);
-    let date_order = order.transpose().map_err(|_| {
-        wrong("date-order", args.date_order.as_deref().unwrap_or_default(), "dmy, mdy or ymd")
-    })?;
+    let date_order = order
+        .transpose()
+        .map_err(|_| wrong("date-order", args.date_order.as_deref().unwrap_or_default(), "dmy, mdy or ymd"))?;
     let options = ReadOptions {
         header: !args.no_header,
         decimal: decimal.or(implied),
@@ -42,6 +42,7 @@ pub(crate) fn read_options(args: &ReadArgs, id: Option<&str>) -> Result<ReadOpti
         na: args.na.iter().map(|mark| mark.trim().to_owned()).filter(|mark| !mark.is_empty()).collect(),
         numeric: args.numeric.clone(),
         categorical: args.categorical.clone(),
+        max_memory: args.max_memory.unwrap_or_else(default_max_memory),
         ..ReadOptions::default()
     };
     Ok(match id {
@@ -62,6 +63,22 @@ pub(crate) fn table(args: &DataArgs, model: Option<&Model>, progress: &Progress)
     })?;
     progress.clear();
     Ok(table)
+}
+
+/// A number of bytes such as `500M`, `8G`, `8GiB` or `1000000`; K, M, G and T are powers of 1024.
+pub(crate) fn memory_size(text: &str) -> Result<u64, String> {
+    let refuse = || format!("`{text}` is no size; write e.g. 500M or 8G");
+    let upper = text.trim().to_ascii_uppercase();
+    let plain = upper.strip_suffix("IB").or_else(|| upper.strip_suffix('B')).unwrap_or(&upper);
+    let (digits, power) = match plain.chars().last() {
+        Some('K') => (&plain[..plain.len() - 1], 10),
+        Some('M') => (&plain[..plain.len() - 1], 20),
+        Some('G') => (&plain[..plain.len() - 1], 30),
+        Some('T') => (&plain[..plain.len() - 1], 40),
+        _ => (plain, 0),
+    };
+    let number: u64 = digits.trim().parse().map_err(|_| refuse())?;
+    number.checked_mul(1 << power).filter(|&bytes| bytes > 0).ok_or_else(refuse)
 }
 
 /// The roles that the arguments give; those not given are taken from `known`, a model's.
@@ -161,5 +178,21 @@ pub(crate) fn wrong(flag: &str, value: &str, expected: &str) -> Error {
         name: format!("--{flag}"),
         value: value.to_owned(),
         expected: expected.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_memory() {
+        assert_eq!(memory_size("500M"), Ok(500 << 20));
+        assert_eq!(memory_size("8g"), Ok(8 << 30));
+        assert_eq!(memory_size("8 GiB"), Ok(8 << 30));
+        assert_eq!(memory_size("123"), Ok(123));
+        for wrong in ["", "G", "-1G", "1.5G", "0", "99999999999T", "eight"] {
+            assert!(memory_size(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 mod check;
 mod completions;
-mod data;
+pub(crate) mod data;
 mod demo;
 mod describe;
 mod diagnose;

@@ -13,6 +13,7 @@ pub(super) fn fit(table: &Table, policy: &EncoderPolicy, rows: &[usize]) -> Resu
     let mut encoder = Encoder { inputs: vec![], sparse: None, columns: vec![], notes: vec![] };
     let (mut constant, mut copies) = (vec![], vec![]);
     let mut seen = HashSet::new();
+    let mut names = HashSet::new();
     for column in table.columns() {
         let encoding = match &column.data {
             ColumnData::Number(values) => Encoding::of_numbers(rows.iter().map(|&i| values[i]), policy),
@@ -31,7 +32,7 @@ pub(super) fn fit(table: &Table, policy: &EncoderPolicy, rows: &[usize]) -> Resu
                     None
                 }
                 Some(_) => {
-                    encoder.columns.push(unique(output, &encoder.columns));
+                    encoder.columns.push(unique(output, &mut names));
                     Some(encoder.columns.len() - 1)
                 }
             })
@@ -50,8 +51,7 @@ pub(super) fn fit(table: &Table, policy: &EncoderPolicy, rows: &[usize]) -> Resu
     if let Some(block) = table.sparse() {
         encoder.sparse = Some(SparseInput { names: block.names.clone(), keep_sparse: policy.sparse });
         for name in &block.names {
-            let column = Column { name: name.clone(), kind: paretau_core::ColumnKind::Numeric };
-            encoder.columns.push(unique(column, &[]));
+            encoder.columns.push(Column { name: name.clone(), kind: paretau_core::ColumnKind::Numeric });
         }
     }
     if encoder.columns.is_empty() {
@@ -83,9 +83,9 @@ fn describe(encoding: &Encoding, column: &TableColumn, n: usize, notes: &mut Vec
                 "`{name}`: almost every value is unique; column ignored. If it holds numbers, check the decimal mark"
             ));
         }
-        Encoding::OneHot { levels, other: true, .. } | Encoding::Codes { levels, other: true, .. } => notes.push(
-            format!("`{name}`: {} rare levels are pooled into one", n_levels.saturating_sub(levels.len())),
-        ),
+        Encoding::OneHot { levels, other: true, .. } | Encoding::Codes { levels, other: true, .. } => {
+            notes.push(format!("`{name}`: {} rare levels are pooled into one", n_levels.saturating_sub(levels.len())))
+        }
         _ => {}
     }
 }
@@ -139,10 +139,10 @@ fn fingerprints(encoding: &Encoding, column: &TableColumn, rows: &[usize], k: us
 }
 
 /// The column under a name that no earlier one has.
-fn unique(mut column: Column, earlier: &[Column]) -> Column {
+fn unique(mut column: Column, names: &mut HashSet<String>) -> Column {
     let plain = column.name.clone();
     let mut copy = 2;
-    while earlier.iter().any(|c| c.name == column.name) {
+    while !names.insert(column.name.clone()) {
         column.name = format!("{plain}.{copy}");
         copy += 1;
     }

@@ -15,6 +15,8 @@ mod fit;
 mod policy;
 mod report;
 
+use std::collections::HashSet;
+
 use paretau_core::{Column, Csr, Dense, Error, Features, Result, nearest};
 use serde::{Deserialize, Serialize};
 
@@ -108,7 +110,9 @@ impl Encoder {
     pub fn transform(&self, table: &Table) -> Result<(Features, TransformReport)> {
         let n = table.n_rows();
         let mut report = TransformReport { n_rows: n, ..TransformReport::default() };
-        report.extra = table.columns().iter().map(|c| &c.name).filter(|name| !self.reads(name)).cloned().collect();
+        let read: HashSet<&str> = self.inputs.iter().map(|input| input.name.as_str()).collect();
+        let extra = table.columns().iter().map(|c| &c.name).filter(|name| !read.contains(name.as_str()));
+        report.extra = extra.cloned().collect();
         let n_block = self.sparse.as_ref().map_or(0, |s| s.names.len());
         let keep_sparse = self.sparse.as_ref().is_some_and(|s| s.keep_sparse);
         let n_named = self.columns.len() - n_block;
@@ -152,7 +156,7 @@ impl Encoder {
             return Ok(Cow::Borrowed(column));
         }
         if let Some(block) = table.sparse()
-            && let Some(j) = block.names.iter().position(|n| n == name)
+            && let Some(j) = table.sparse_place(name)
         {
             let value = |i: usize| {
                 let (indices, values) = block.values.row(i);

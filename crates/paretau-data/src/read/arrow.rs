@@ -1,6 +1,6 @@
 //! Arrow record batches to table columns: numbers, booleans, text, dictionaries, dates and decimals.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use arrow_array::cast::AsArray;
@@ -33,9 +33,10 @@ impl Plan {
         let header = Header::from_names(schema.fields().iter().map(|f| f.name().clone()).collect());
         let mut columns = vec![];
         let mut unread = BTreeMap::new();
+        let kinds = options.declared();
         for (j, field) in schema.fields().iter().enumerate() {
             let name = header.names[j].clone();
-            let declared = options.declared(&name);
+            let declared = kinds.get(name.as_str()).copied();
             if declared.is_none() && options.only_fields {
                 continue;
             }
@@ -57,8 +58,8 @@ impl Plan {
 
     /// Names of the columns that are not read.
     pub(crate) fn left_out(&self) -> Vec<String> {
-        let read = |name: &String| self.columns.iter().any(|(_, read, _)| read == name);
-        self.header.names.iter().filter(|name| !read(name)).cloned().collect()
+        let read: HashSet<&String> = self.columns.iter().map(|(_, name, _)| name).collect();
+        self.header.names.iter().filter(|name| !read.contains(name)).cloned().collect()
     }
 
     /// Empty columns with room for `n` rows.

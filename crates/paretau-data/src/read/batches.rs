@@ -57,18 +57,27 @@ impl BatchReader {
         let source = match format {
             _ if spelled.is_some() => {
                 let tabs = ReadOptions { delimiter: Some(b'\t'), ..options.clone() };
-                let input = spelled.map_or_else(|| Input::new(path, true), Ok)?;
+                let input = spelled.unwrap_or_else(|| Input::stream(path));
                 Batches::Csv(Box::new(CsvStream::open(&input, format, &tabs, PIECE)?))
             }
             Format::Csv | Format::Tsv => {
-                Batches::Csv(Box::new(CsvStream::open(&Input::new(path, true)?, format, options, PIECE)?))
+                Batches::Csv(Box::new(CsvStream::open(&Input::stream(path), format, options, PIECE)?))
             }
             Format::Parquet => Batches::Parquet(Box::new(ParquetStream::open(path, options, batch_rows)?)),
             Format::Arrow => Batches::Ipc(Box::new(IpcStream::open(path, options)?)),
             // These hold one matrix that is decoded as a whole anyway.
             Format::Npz | Format::Svm | Format::News => Batches::Whole(Box::new(super::read(path, options)?)),
         };
-        Ok(Self { path: path.to_owned(), source, batch_rows, rows: 0, waiting: VecDeque::new(), failed: false, converts, na: options.na.clone() })
+        Ok(Self {
+            path: path.to_owned(),
+            source,
+            batch_rows,
+            rows: 0,
+            waiting: VecDeque::new(),
+            failed: false,
+            converts,
+            na: options.na.clone(),
+        })
     }
 
     /// How far it is.

@@ -216,7 +216,8 @@ impl CsvStream {
         stream.header.notes.extend(note);
         check_fields(path, options, &stream.header.names, &BTreeMap::new())?;
         understand::check_named(path, &stream.header.names, options)?;
-        let kind_of = |name: &str| options.declared(name);
+        let kinds = options.declared();
+        let kind_of = |name: &str| kinds.get(name).copied();
         stream.wanted = (stream.header.names.iter().enumerate())
             .map(|(j, name)| (j, kind_of(name)))
             .filter(|(_, kind)| kind.is_some() || !options.only_fields)
@@ -349,7 +350,8 @@ impl CsvStream {
                 || pieces.par_iter().map(|text| records::parse(text, layout, kinds, part_rows)).collect::<Vec<_>>(),
             );
             self.ahead = ahead;
-            self.stopped = stopped;
+            // The reason comes once, perhaps together with pieces that are still to be parsed: it must outlive them.
+            self.stopped = self.stopped.take().or(stopped);
             let placed = self.place(pieces, parsed);
             if placed.iter().any(|piece| !piece.parts.is_empty()) {
                 return Ok(Some(placed));

@@ -1,6 +1,6 @@
 //! Column names: cleaned, made unique, and held against the columns that were asked for.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use paretau_core::{Result, nearest};
@@ -83,11 +83,12 @@ pub(crate) fn check_fields(
     if !options.only_fields {
         return Ok(());
     }
+    let known: HashSet<&String> = all.iter().collect();
     for Field { name, .. } in &options.fields {
         if let Some(reason) = unread.get(name) {
             return Err(file_error(path, Some(name), None, reason.clone()));
         }
-        if !all.contains(name) {
+        if !known.contains(name) {
             // A column that is needed under its own name was not renamed.
             let free = all.iter().filter(|other| !options.fields.iter().any(|f| f.name == **other));
             let near = nearest(name, free.map(String::as_str));

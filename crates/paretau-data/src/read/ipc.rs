@@ -9,6 +9,8 @@ use arrow_schema::{ArrowError, SchemaRef};
 use paretau_core::Result;
 
 use super::arrow::Plan;
+use super::ipc_lengths;
+use super::limit::{Budget, table_bytes};
 use super::parquet::{damaged, shielded};
 use super::position::{ByteCount, Counted, Position};
 use super::source::{check_magic, open};
@@ -19,10 +21,12 @@ use crate::table::{Table, file_error};
 pub(crate) fn read(path: &Path, options: &ReadOptions, watch: &mut Watch<'_>) -> Result<Table> {
     let mut stream = IpcStream::open(path, options)?;
     let mut growing = stream.plan.start(0);
+    let budget = Budget::new(path, options.max_memory);
     let mut rows = 0;
     while let Some(batch) = stream.next_batch()? {
         stream.plan.add(&mut growing, batch.columns(), rows)?;
         rows += batch.num_rows();
+        budget.check("its table", table_bytes(rows, growing.len()))?;
         watch(stream.position(rows))?;
     }
     if rows == 0 {
@@ -82,6 +86,7 @@ impl IpcStream {
             check_magic(path, b"ARROW1", "an Arrow file (Feather version 1 must be written again)")?;
         }
         shielded(path, || {
+            ipc_lengths::check(path, is_stream, options.max_memory)?;
             let plan = Plan::new(path, &Reader::open(path, is_stream, None)?.0.schema(), options)?;
             let (reader, count) = Reader::open(path, is_stream, Some(plan.places()))?;
             Ok(Self { path: path.to_owned(), reader, count, rest: None, plan })

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use paretau_core::{Error, Result};
 
-use super::source::{Input, Opened, damaged_gzip};
+use super::source::{Input, Opened, damaged_gzip, read_failed};
 use crate::table::file_error;
 
 /// A line longer than this is not a row of anything.
@@ -22,8 +22,9 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn open(path: &Path) -> Result<Self> {
-        let Opened { text, gzip, .. } = Input::File(path.to_owned()).open_text()?;
+    /// Opens a text of which up to `max_bytes` may be kept in memory.
+    pub(super) fn open(path: &Path, max_bytes: u64) -> Result<Self> {
+        let Opened { text, gzip, .. } = Input::Whole(path.to_owned(), max_bytes).open_text()?;
         let reader = BufReader::with_capacity(1 << 16, text);
         Ok(Self { reader, path: path.to_owned(), gzip, line: vec![], number: 0 })
     }
@@ -34,11 +35,7 @@ impl Lines {
             self.line.clear();
             let read = (&mut self.reader).take(MAX_LINE).read_until(b'\n', &mut self.line);
             let n = read.map_err(|source| {
-                if self.gzip {
-                    damaged_gzip(&self.path, &source)
-                } else {
-                    Error::Io { path: self.path.clone(), source }
-                }
+                if self.gzip { damaged_gzip(&self.path, &source) } else { read_failed(&self.path, source) }
             })?;
             if n == 0 {
                 return Ok(false);

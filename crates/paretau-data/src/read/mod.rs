@@ -7,6 +7,8 @@ mod cell;
 mod csv;
 mod header;
 mod ipc;
+mod ipc_lengths;
+mod limit;
 mod lines;
 mod meaning;
 mod news;
@@ -14,6 +16,7 @@ mod notation;
 mod npy;
 mod npz;
 mod parquet;
+mod parquet_pages;
 mod pieces;
 mod position;
 mod records;
@@ -23,13 +26,14 @@ mod svm;
 mod understand;
 mod zip;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use paretau_core::Result;
 
 pub use crate::calendar::DateOrder;
 pub use batches::BatchReader;
+pub use limit::default_max_memory;
 pub use notation::Notation;
 pub use position::Position;
 pub use source::Format;
@@ -70,6 +74,9 @@ pub struct ReadOptions {
     pub notations: BTreeMap<String, Notation>,
     /// The sheet of a workbook; the first when not given.
     pub sheet: Option<String>,
+    /// Bytes of memory that the contents of a file may take; a file that claims or unpacks to more is refused before
+    /// the memory is taken. The default is [`default_max_memory`].
+    pub max_memory: u64,
 }
 
 impl Default for ReadOptions {
@@ -89,6 +96,7 @@ impl Default for ReadOptions {
             categorical: vec![],
             notations: BTreeMap::new(),
             sheet: None,
+            max_memory: default_max_memory(),
         }
     }
 }
@@ -115,12 +123,12 @@ impl ReadOptions {
         self
     }
 
-    /// The kind that was told for a column.
-    fn declared(&self, name: &str) -> Option<Kind> {
-        if self.categorical.iter().any(|column| column == name) {
-            return Some(Kind::Text);
-        }
-        self.fields.iter().chain(&self.optional).find(|field| field.name == name).map(|field| field.kind)
+    /// The kinds that were declared, by the columns' names; of two for one column, the first counts.
+    fn declared(&self) -> HashMap<&str, Kind> {
+        let fields = self.fields.iter().chain(&self.optional).rev();
+        let mut kinds: HashMap<&str, Kind> = fields.map(|field| (field.name.as_str(), field.kind)).collect();
+        kinds.extend(self.categorical.iter().map(|name| (name.as_str(), Kind::Text)));
+        kinds
     }
 }
 
@@ -151,12 +159,14 @@ pub fn read_watched(path: &Path, options: &ReadOptions, watch: &mut Watch<'_>) -
     }
     let format = options.format.map_or_else(|| Format::from_path(path), Ok)?;
     let mut table = match format {
-        Format::Csv | Format::Tsv => return csv::read(&Input::new(path, false)?, format, options, watch),
+        Format::Csv | Format::Tsv => {
+            return csv::read(&Input::whole(path, options.max_memory)?, format, options, watch);
+        }
         Format::Parquet => parquet::read(path, options, watch)?,
         Format::Arrow => ipc::read(path, options, watch)?,
-        Format::Npz => npz::read(path)?,
-        Format::Svm => svm::read(path)?,
-        Format::News => news::read(path)?,
+        Format::Npz => npz::read(path, options.max_memory)?,
+        Format::Svm => svm::read(path, options.max_memory)?,
+        Format::News => news::read(path, options.max_memory)?,
     };
     let names: Vec<String> = table.columns().iter().map(|c| c.name.clone()).collect();
     understand::check_named(path, &names, options)?;

@@ -8,23 +8,21 @@ use std::path::{Path, PathBuf};
 
 use paretau_core::{Csr, Result};
 
+use super::limit::Budget;
 use super::lines::Lines;
 use crate::table::{Source, SparseBlock, Table, TableColumn, file_error};
-
-/// More columns than this are a slip that would make millions of empty columns.
-const MAX_COLUMNS: usize = 10_000_000;
 
 const Y_COLUMNS: [&str; 5] = ["t", "y", "ycf", "mu0", "mu1"];
 
 /// Reads the pair that a path names.
-pub(super) fn read(path: &Path) -> Result<Table> {
+pub(super) fn read(path: &Path, max_memory: u64) -> Result<Table> {
     let pair = Pair::of(path)?;
     let mut notes = pair.notes;
-    let block = SparseBlock::numbered(read_words(&pair.x)?);
+    let block = SparseBlock::numbered(read_words(&pair.x, max_memory)?);
     if pair.y.is_none() {
         notes.push("there is no matching .y file, so that only the features were read".into());
     }
-    let columns = pair.y.as_deref().map(read_outcomes).transpose()?.unwrap_or_default();
+    let columns = pair.y.as_deref().map(|y| read_outcomes(y, max_memory)).transpose()?.unwrap_or_default();
     if let (Some(y), Some(first)) = (&pair.y, columns.first())
         && first.len() != block.values.n_rows()
     {
@@ -94,8 +92,8 @@ impl Pair {
     }
 }
 
-fn read_words(path: &Path) -> Result<Csr> {
-    let mut lines = Lines::open(path)?;
+fn read_words(path: &Path, max_memory: u64) -> Result<Csr> {
+    let mut lines = Lines::open(path, max_memory)?;
     if !lines.advance()? {
         return Err(file_error(path, None, None, "is empty; name the file that holds the data"));
     }
@@ -121,9 +119,10 @@ fn read_words(path: &Path) -> Result<Csr> {
     }
     // A header that promises far more than the file holds must not reserve memory for it.
     let last = cells.iter().map(|cell| cell.0 as usize + 1).max().unwrap_or(0);
-    if n > 10 * last + 1000 || d > MAX_COLUMNS {
+    if n > 10 * last + 1000 {
         return Err(file_error(path, None, None, format!("line 1 promises {n} documents, but the last one is {last}")));
     }
+    Budget::new(path, max_memory).check_sparse(n as u64, d as u64, cells.len() as u64, None)?;
     cells.sort_unstable_by_key(|cell| (cell.0, cell.1));
     if let Some([(doc, word, _), _]) = cells.array_windows().find(|[a, b]| (a.0, a.1) == (b.0, b.1)) {
         let message = format!("document {}, word {} is given twice", doc + 1, word + 1);
@@ -150,8 +149,8 @@ fn triple(text: &str) -> Option<(u32, u32, f64)> {
     (value.is_finite() && parts.next().is_none()).then_some((a, b, value))
 }
 
-fn read_outcomes(path: &Path) -> Result<Vec<TableColumn>> {
-    let mut lines = Lines::open(path)?;
+fn read_outcomes(path: &Path, max_memory: u64) -> Result<Vec<TableColumn>> {
+    let mut lines = Lines::open(path, max_memory)?;
     let mut columns: [Vec<f64>; 5] = Default::default();
     while lines.advance()? {
         let text = lines.text()?;

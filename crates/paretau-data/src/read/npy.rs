@@ -15,45 +15,78 @@ pub(super) enum Data {
     Text(Vec<String>),
 }
 
-/// Reads an array; `size` is the number of bytes that the archive claims for it.
-pub(super) fn read(mut source: impl Read, size: u64) -> Result<Array, String> {
-    let mut magic = [0; 8];
-    source.read_exact(&mut magic).map_err(|e| e.to_string())?;
-    if !magic.starts_with(b"\x93NUMPY") {
-        return Err("is not a NumPy array".into());
+/// An array whose header has been read and whose values have not.
+pub(super) struct Start<R> {
+    source: R,
+    kind: ItemKind,
+    shape: Vec<usize>,
+    fortran: bool,
+    /// Bytes of the values.
+    bytes: u64,
+}
+
+impl<R: Read> Start<R> {
+    /// Reads the header; `size` is the number of bytes that the archive claims for all of the array.
+    pub(super) fn read(mut source: R, size: u64) -> Result<Self, String> {
+        let mut magic = [0; 8];
+        source.read_exact(&mut magic).map_err(|e| e.to_string())?;
+        if !magic.starts_with(b"\x93NUMPY") {
+            return Err("is not a NumPy array".into());
+        }
+        let mut length = [0; 4];
+        let digits = if magic[6] >= 2 { 4 } else { 2 };
+        source.read_exact(&mut length[..digits]).map_err(|e| e.to_string())?;
+        let length = u32::from_le_bytes(length) as usize;
+        if length > 1 << 20 {
+            return Err("has a header of more than 1 MiB".into());
+        }
+        let mut header = vec![0; length];
+        source.read_exact(&mut header).map_err(|e| e.to_string())?;
+        let header = String::from_utf8_lossy(&header).into_owned();
+        let descr = quoted(&header, "descr").ok_or("has a type that is no plain number or text")?;
+        let fortran = after(&header, "fortran_order").is_some_and(|rest| rest.trim_start().starts_with("True"));
+        let shape = shape(&header).ok_or("has no shape in its header")?;
+        let kind = ItemKind::parse(&descr)?;
+        let n = shape.iter().try_fold(1_usize, |n, &k| n.checked_mul(k)).ok_or("is larger than any memory")?;
+        let bytes = n.checked_mul(kind.width).ok_or("is larger than any memory")? as u64;
+        let held = size.saturating_sub((magic.len() + digits + length) as u64);
+        if bytes != held {
+            return Err(format!("should have {bytes} bytes of data by its shape, but the archive holds {held}"));
+        }
+        Ok(Self { source, kind, shape, fortran, bytes })
     }
-    let mut length = [0; 4];
-    let wide = magic[6] >= 2;
-    source.read_exact(&mut length[..if wide { 4 } else { 2 }]).map_err(|e| e.to_string())?;
-    let length = u32::from_le_bytes(length) as usize;
-    if length > 1 << 20 {
-        return Err("has a header of more than 1 MiB".into());
+
+    /// Bytes of memory that the array takes while it is read.
+    pub(super) fn memory(&self) -> u64 {
+        let items = self.bytes / self.kind.width.max(1) as u64;
+        // A text is a pointer, a length and a capacity beside its own bytes.
+        let each = if matches!(self.kind.letter, 'U' | 'S') { 24 + self.kind.width as u64 + 16 } else { 8 };
+        self.bytes.saturating_add(items.saturating_mul(each))
     }
-    let mut header = vec![0; length];
-    source.read_exact(&mut header).map_err(|e| e.to_string())?;
-    let header = String::from_utf8_lossy(&header).into_owned();
-    let descr = quoted(&header, "descr").ok_or("has a type that is no plain number or text")?;
-    let fortran = after(&header, "fortran_order").is_some_and(|rest| rest.trim_start().starts_with("True"));
-    let shape = shape(&header).ok_or("has no shape in its header")?;
-    let kind = ItemKind::parse(&descr)?;
-    let n = shape.iter().try_fold(1_usize, |n, &k| n.checked_mul(k)).ok_or("is larger than any memory")?;
-    let bytes = n.checked_mul(kind.width).ok_or("is larger than any memory")? as u64;
-    if bytes > size {
-        return Err(format!("should have {bytes} bytes of data, but the archive holds {size}"));
+
+    /// Reads the values to the very end of the source, where its checksum is compared.
+    pub(super) fn finish(&mut self) -> Result<Array, String> {
+        let Self { source, kind, shape, fortran, bytes } = self;
+        let (kind, bytes) = (*kind, *bytes);
+        let mut raw = vec![];
+        source.take(bytes).read_to_end(&mut raw).map_err(|e| e.to_string())?;
+        if (raw.len() as u64) < bytes {
+            return Err(format!("should have {bytes} bytes of data, but has {}", raw.len()));
+        }
+        if source.read(&mut [0]).map_err(|e| e.to_string())? > 0 {
+            return Err(format!("has more than the {bytes} bytes of data that its shape tells"));
+        }
+        let items = raw.chunks_exact(kind.width.max(1));
+        let data = match kind.letter {
+            'U' => Data::Text(items.map(|item| unicode(item, kind.big)).collect()),
+            'S' => {
+                Data::Text(items.map(|item| String::from_utf8_lossy(item).trim_end_matches('\0').to_owned()).collect())
+            }
+            _ => Data::Number(items.map(|item| kind.number(item)).collect()),
+        };
+        let array = Array { shape: std::mem::take(shape), data };
+        Ok(if *fortran && array.shape.len() == 2 { array.transposed() } else { array })
     }
-    let mut raw = vec![];
-    source.take(bytes).read_to_end(&mut raw).map_err(|e| e.to_string())?;
-    if (raw.len() as u64) < bytes {
-        return Err(format!("should have {bytes} bytes of data, but has {}", raw.len()));
-    }
-    let items = raw.chunks_exact(kind.width.max(1));
-    let data = match kind.letter {
-        'U' => Data::Text(items.map(|item| unicode(item, kind.big)).collect()),
-        'S' => Data::Text(items.map(|item| String::from_utf8_lossy(item).trim_end_matches('\0').to_owned()).collect()),
-        _ => Data::Number(items.map(|item| kind.number(item)).collect()),
-    };
-    let array = Array { shape, data };
-    Ok(if fortran && array.shape.len() == 2 { array.transposed() } else { array })
 }
 
 impl Array {
@@ -163,7 +196,7 @@ mod tests {
         bytes.extend((header.len() as u16).to_le_bytes());
         bytes.extend(header.as_bytes());
         bytes.extend(data);
-        read(&bytes[..], bytes.len() as u64)
+        Start::read(&bytes[..], bytes.len() as u64)?.finish()
     }
 
     #[test]
@@ -191,6 +224,7 @@ mod tests {
         assert_eq!(text.data, Data::Text(vec!["a".into()]));
         assert!(array("|O", "False", "(1,)", &[0]).unwrap_err().contains("|O"));
         assert!(array("<f8", "False", "(9,)", &bytes).is_err());
+        assert!(array("<f8", "False", "(5,)", &bytes).unwrap_err().contains("should have 40 bytes"));
         assert!(array("<f8", "False", "(99999999999, 99999999999)", &bytes).is_err());
     }
 }

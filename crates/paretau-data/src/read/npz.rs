@@ -7,17 +7,18 @@ use std::path::Path;
 
 use paretau_core::{Csr, Dense, Error, Features, Result};
 
+use super::limit::Budget;
 use super::npy::{self, Array, Data};
 use super::parquet::shielded;
 use super::source::check_magic;
-use super::zip;
+use super::zip::Archive;
 use crate::table::{Source, SparseBlock, Table, TableColumn, Text, file_error};
 
 /// Reads a whole archive.
-pub(super) fn read(path: &Path) -> Result<Table> {
+pub(super) fn read(path: &Path, max_memory: u64) -> Result<Table> {
     check_magic(path, b"PK", "a NumPy archive (.npz)")?;
-    let mut arrays = shielded(path, || load(path))?;
-    let features = take_sparse(path, &mut arrays)?;
+    let mut arrays = shielded(path, || load(path, max_memory))?;
+    let features = take_sparse(path, &mut arrays, max_memory)?;
     let x = match features {
         Some(csr) => Features::Sparse(csr),
         None => take_dense(path, &mut arrays)?,
@@ -59,17 +60,27 @@ pub(super) fn read(path: &Path) -> Result<Table> {
     Ok(table)
 }
 
-fn load(path: &Path) -> Result<BTreeMap<String, Array>> {
+fn load(path: &Path, max_memory: u64) -> Result<BTreeMap<String, Array>> {
     let mut arrays = BTreeMap::new();
-    for member in zip::members(path)? {
-        let name = member.name.strip_suffix(".npy").unwrap_or(&member.name).to_owned();
-        // scipy names the layout beside the arrays; it is checked by the arrays themselves.
-        if name == "format" {
-            continue;
+    let mut budget = Budget::new(path, max_memory);
+    let mut archive = Archive::open(path)?;
+    for index in 0..archive.len() {
+        let member = archive.member(index, |file, size, source| {
+            let name = file.strip_suffix(".npy").unwrap_or(file).to_owned();
+            // scipy names the layout beside the arrays; it is checked by the arrays themselves.
+            if name == "format" {
+                return Ok(None);
+            }
+            let mut source = npy::Start::read(source, size).map_err(|why| bad_array(path, &name, &why))?;
+            budget.take(&format!("the array `{name}`"), source.memory())?;
+            let array = source.finish().map_err(|why| bad_array(path, &name, &why))?;
+            Ok(Some((name, array)))
+        })?;
+        if let Some((name, array)) = member
+            && arrays.insert(name.clone(), array).is_some()
+        {
+            return Err(bad_array(path, &name, "is in the archive twice"));
         }
-        let source = zip::open_member(path, &member)?;
-        let array = npy::read(source, member.size).map_err(|why| bad_array(path, &name, &why))?;
-        arrays.insert(name, array);
     }
     Ok(arrays)
 }
@@ -101,7 +112,7 @@ fn take_dense(path: &Path, arrays: &mut BTreeMap<String, Array>) -> Result<Featu
     }
 }
 
-fn take_sparse(path: &Path, arrays: &mut BTreeMap<String, Array>) -> Result<Option<Csr>> {
+fn take_sparse(path: &Path, arrays: &mut BTreeMap<String, Array>, max_memory: u64) -> Result<Option<Csr>> {
     const PARTS: [&str; 4] = ["data", "indices", "indptr", "shape"];
     if arrays.contains_key("x") || !PARTS.iter().all(|part| arrays.contains_key(*part)) {
         return Ok(None);
@@ -114,10 +125,21 @@ fn take_sparse(path: &Path, arrays: &mut BTreeMap<String, Array>) -> Result<Opti
     };
     let (values, indices, indptr, shape) = (part("data")?, part("indices")?, part("indptr")?, part("shape")?);
     let [n, d] = shape[..] else { return Err(bad_array(path, "shape", "is not two numbers")) };
-    if !(n < 1e10 && d < 1e7) {
-        return Err(bad_array(path, "shape", &format!("says {n} by {d}, which is too large")));
+    let (Some(n), Some(d)) = (whole(n), whole(d)) else {
+        return Err(bad_array(path, "shape", &format!("says {n} by {d}, which are no counts")));
+    };
+    if n.checked_add(1) != Some(indptr.len()) {
+        let why = format!("has {} entries, but a matrix of {n} rows has one more than rows", indptr.len());
+        return Err(bad_array(path, "indptr", &why));
     }
-    let indptr: Vec<usize> = indptr.into_iter().map(|v| v as usize).collect();
+    Budget::new(path, max_memory).check_sparse(n as u64, d as u64, values.len() as u64, None)?;
+    let ends: Option<Vec<usize>> = indptr.iter().map(|&v| whole(v)).collect();
+    let indptr = ends.ok_or_else(|| bad_array(path, "indptr", "holds a number that is no place in the data"))?;
+    if let Some(k) = indices.iter().position(|&j| whole(j).is_none_or(|j| j >= d)) {
+        let row = indptr.iter().skip(1).position(|&end| k < end).map(|i| i as u64 + 1);
+        let message = format!("holds {}, which is no column of the {d}; write the archive again", indices[k]);
+        return Err(file_error(path, Some("indices"), row, message));
+    }
     let indices: Vec<u32> = indices.into_iter().map(|v| v as u32).collect();
     // scipy does not promise that columns ascend within a row.
     let mut rows: Vec<(u32, f64)> = indices.into_iter().zip(values).collect();
@@ -127,6 +149,11 @@ fn take_sparse(path: &Path, arrays: &mut BTreeMap<String, Array>) -> Result<Opti
         }
     }
     let (indices, values) = rows.into_iter().unzip();
-    let csr = Csr::new(n as usize, d as usize, indptr, indices, values);
+    let csr = Csr::new(n, d, indptr, indices, values);
     csr.map(Some).map_err(|e| bad_array(path, "indptr", &format!("{e} (only the CSR layout is read)")))
+}
+
+/// A count or a place in an array; `None` for what is negative, broken or beyond 32 bits.
+fn whole(value: f64) -> Option<usize> {
+    (value >= 0.0 && value.fract() == 0.0 && value < f64::from(u32::MAX)).then_some(value as usize)
 }

@@ -13,6 +13,8 @@ use parquet::arrow::arrow_reader::{
 use rayon::prelude::*;
 
 use super::arrow::{Growing, Plan};
+use super::limit::{Budget, table_bytes};
+use super::parquet_pages;
 use super::position::Position;
 use super::source::{check_magic, open};
 use super::{ReadOptions, Watch};
@@ -27,6 +29,8 @@ const MOST_CELLS: usize = 1 << 21;
 /// Reads a whole file.
 pub(crate) fn read(path: &Path, options: &ReadOptions, watch: &mut Watch<'_>) -> Result<Table> {
     let mut stream = ParquetStream::open(path, options, BATCH)?;
+    let budget = Budget::new(path, options.max_memory);
+    budget.check("its table", table_bytes(stream.rows_told, stream.plan.places().len()))?;
     let mut growing = stream.plan.start(stream.n_rows);
     let mut rows = 0;
     while let Some(n) = stream.grow(&mut growing, rows)? {
@@ -53,6 +57,8 @@ pub(crate) struct ParquetStream {
     n_rows: usize,
     /// Rows that the file says it has.
     pub(crate) rows_told: usize,
+    /// Rows that have been decoded.
+    rows_read: usize,
 }
 
 /// A reader of neighbouring columns.
@@ -86,8 +92,19 @@ impl ParquetStream {
             let metadata = ArrowReaderMetadata::load(&open(path)?, ArrowReaderOptions::default())
                 .map_err(|e| damaged(path, &e))?;
             let plan = Plan::new(path, metadata.schema(), options)?;
-            let rows_told = usize::try_from(metadata.metadata().file_metadata().num_rows()).unwrap_or(0);
+            let claimed = metadata.metadata().file_metadata().num_rows();
+            let groups = metadata.metadata().row_groups();
+            let rows_told = usize::try_from(claimed).map_err(|_| damaged(path, &"it claims less than no rows"))?;
+            let in_groups = groups.iter().try_fold(0_i64, |n, group| n.checked_add(group.num_rows()));
+            if in_groups != Some(claimed) || groups.iter().any(|group| group.num_rows() < 0) {
+                let why = format!("it claims {claimed} rows, but its row groups have another number");
+                return Err(damaged(path, &why));
+            }
             let places = plan.places();
+            let root = |leaf: usize| metadata.parquet_schema().get_column_root_idx(leaf);
+            let known = metadata.parquet_schema().num_columns();
+            let wanted = |leaf: usize| leaf < known && places.binary_search(&root(leaf)).is_ok();
+            parquet_pages::check(path, metadata.metadata(), wanted, options.max_memory)?;
             let readers = share_out(&sizes(&metadata, &places), rayon::current_num_threads())
                 .into_iter()
                 .map(|share| {
@@ -106,9 +123,9 @@ impl ParquetStream {
                 failed: None,
                 plan,
                 batches: (BATCHES_A_THREAD * rayon::current_num_threads()).min(wide).max(1),
-                // A damaged count must not reserve the memory of the world.
-                n_rows: rows_told.min(1 << 26),
+                n_rows: room(path, rows_told, places.len()),
                 rows_told,
+                rows_read: 0,
             })
         })
     }
@@ -172,11 +189,23 @@ impl ParquetStream {
         match failed {
             Some(error) if n_batches == 0 => Err(error),
             failed => {
+                self.rows_read += batches.iter().map(|shares| rows(shares)).sum::<usize>();
                 self.failed = failed;
+                if n_batches == 0 && self.rows_read != self.rows_told {
+                    let why = format!("it claims {} rows, but holds {}", self.rows_told, self.rows_read);
+                    return Err(damaged(&self.path, &why));
+                }
                 Ok((n_batches > 0).then_some(batches))
             }
         }
     }
+}
+
+/// Rows to make room for at once. Equal values take next to no bytes of a Parquet file, so that a small file may have
+/// many rows; but a damaged count must not reserve memory, and then the columns grow as the rows come.
+fn room(path: &Path, rows: usize, columns: usize) -> usize {
+    let held = std::fs::metadata(path).map_or(0, |m| m.len());
+    if table_bytes(rows, columns) <= held.saturating_mul(64) { rows } else { 0 }
 }
 
 /// All columns of a batch.

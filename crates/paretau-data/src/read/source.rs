@@ -60,6 +60,8 @@ impl Format {
 #[derive(Debug, Clone)]
 pub(crate) enum Input {
     File(PathBuf),
+    /// A file that is read into memory as a whole, and the most bytes of text that it may have once decompressed.
+    Whole(PathBuf, u64),
     /// Standard input, kept so that it can be read twice.
     Memory(PathBuf, std::sync::Arc<[u8]>),
     /// Standard input, to be read once as it comes.
@@ -76,26 +78,29 @@ pub(crate) struct Opened {
 }
 
 impl Input {
-    /// The input named by a path; `-` reads standard input to its end, or as it comes if `once` will do.
-    pub(crate) fn new(path: &Path, once: bool) -> Result<Self> {
+    /// The input named by a path, to be read once as it comes; `-` is standard input.
+    pub(crate) fn stream(path: &Path) -> Self {
+        if path.as_os_str() == "-" { Self::Stream(PathBuf::from(STDIN)) } else { Self::File(path.to_owned()) }
+    }
+
+    /// The input named by a path, to be kept in memory, where its text may take `max_bytes`; `-` reads standard input
+    /// to its end.
+    pub(crate) fn whole(path: &Path, max_bytes: u64) -> Result<Self> {
         if path.as_os_str() != "-" {
-            return Ok(Self::File(path.to_owned()));
+            return Ok(Self::Whole(path.to_owned(), max_bytes));
         }
-        let name = PathBuf::from("<stdin>");
-        if once {
-            return Ok(Self::Stream(name));
-        }
+        let name = PathBuf::from(STDIN);
         let mut bytes = Vec::new();
-        match std::io::stdin().lock().read_to_end(&mut bytes) {
+        match (Bounded { inner: std::io::stdin().lock(), left: max_bytes, limit: max_bytes }).read_to_end(&mut bytes) {
             Ok(_) => Ok(Self::Memory(name, bytes.into())),
-            Err(source) => Err(Error::Io { path: name, source }),
+            Err(source) => Err(read_failed(&name, source)),
         }
     }
 
     /// The name for errors.
     pub(crate) fn path(&self) -> &Path {
         match self {
-            Self::File(path) | Self::Memory(path, _) | Self::Stream(path) => path,
+            Self::File(path) | Self::Whole(path, _) | Self::Memory(path, _) | Self::Stream(path) => path,
         }
     }
 
@@ -104,7 +109,7 @@ impl Input {
         let path = self.path();
         let io = |source| Error::Io { path: path.to_owned(), source };
         let (mut raw, count): (Box<dyn Read + Send>, _) = match self {
-            Self::File(path) => {
+            Self::File(path) | Self::Whole(path, _) => {
                 let (file, count) = ByteCount::of(open(path)?);
                 (Box::new(file), count)
             }
@@ -115,7 +120,7 @@ impl Input {
         check_is_text(path, &head)?;
         if !head.starts_with(&[0x1f, 0x8b]) {
             let rest = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head).to_vec();
-            return Ok(Opened { text: Box::new(Cursor::new(rest).chain(raw)), gzip: false, count });
+            return Ok(Opened { text: self.bounded(Cursor::new(rest).chain(raw)), gzip: false, count });
         }
         let compressed = BufReader::with_capacity(1 << 16, Cursor::new(head).chain(raw));
         // Several gzip members in one file are one text, as `cat a.gz b.gz` makes them.
@@ -123,7 +128,55 @@ impl Input {
         let head = peek(&mut text, 4).map_err(|e| damaged_gzip(path, &e))?;
         check_is_text(path, &head)?;
         let rest = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head).to_vec();
-        Ok(Opened { text: Box::new(Cursor::new(rest).chain(text)), gzip: true, count })
+        Ok(Opened { text: self.bounded(Cursor::new(rest).chain(text)), gzip: true, count })
+    }
+
+    /// The text, which ends with an error where it goes beyond what may be kept in memory.
+    fn bounded(&self, text: impl Read + Send + 'static) -> Box<dyn Read + Send> {
+        match *self {
+            Self::Whole(_, limit) => Box::new(Bounded { inner: text, left: limit, limit }),
+            _ => Box::new(text),
+        }
+    }
+}
+
+const STDIN: &str = "<stdin>";
+
+/// A text with a limit on its length.
+struct Bounded<R> {
+    inner: R,
+    left: u64,
+    limit: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.inner.read(out)?;
+        match self.left.checked_sub(n as u64) {
+            Some(left) => self.left = left,
+            None => return Err(std::io::Error::other(TooLong(self.limit))),
+        }
+        Ok(n)
+    }
+}
+
+/// The text has more bytes than these.
+#[derive(Debug)]
+struct TooLong(u64);
+
+impl std::fmt::Display for TooLong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the text is longer than the {} bytes of the memory limit; raise --max-memory", self.0)
+    }
+}
+
+impl std::error::Error for TooLong {}
+
+/// The error for a text that cannot be read to its end.
+pub(crate) fn read_failed(path: &Path, source: std::io::Error) -> Error {
+    match source.get_ref().and_then(|e| e.downcast_ref::<TooLong>()) {
+        Some(&TooLong(limit)) => super::limit::too_large(path, "its text", limit.saturating_add(1), limit),
+        None => Error::Io { path: path.to_owned(), source },
     }
 }
 
@@ -138,6 +191,9 @@ pub(crate) fn open(path: &Path) -> Result<File> {
 
 /// The error for a gzip stream that ends early or is altered.
 pub(crate) fn damaged_gzip(path: &Path, error: &std::io::Error) -> Error {
+    if let Some(&TooLong(limit)) = error.get_ref().and_then(|e| e.downcast_ref::<TooLong>()) {
+        return super::limit::too_large(path, "its decompressed text", limit.saturating_add(1), limit);
+    }
     file_error(
         path,
         None,

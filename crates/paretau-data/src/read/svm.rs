@@ -8,15 +8,13 @@ use std::path::Path;
 
 use paretau_core::{Csr, Result};
 
+use super::limit::Budget;
 use super::lines::Lines;
 use crate::table::{Source, SparseBlock, Table, TableColumn, file_error};
 
-/// Largest index accepted; a larger one is a slip that would make millions of empty columns.
-const MAX_INDEX: u32 = 10_000_000;
-
 /// Reads a whole file.
-pub(super) fn read(path: &Path) -> Result<Table> {
-    let mut lines = Lines::open(path)?;
+pub(super) fn read(path: &Path, max_memory: u64) -> Result<Table> {
+    let mut lines = Lines::open(path, max_memory)?;
     let (mut y, mut t) = (vec![], vec![]);
     let (mut indptr, mut cells) = (vec![0_usize], Vec::<(u32, f64)>::new());
     while lines.advance()? {
@@ -42,7 +40,7 @@ pub(super) fn read(path: &Path) -> Result<Table> {
                 return fail(&format!("`{token}` is not `index:value`"));
             };
             match (index.parse::<u32>(), value.parse::<f64>()) {
-                (Ok(index), _) if index > MAX_INDEX => return fail(&format!("index {index} is beyond {MAX_INDEX}")),
+                (Ok(u32::MAX), _) => return fail(&format!("index {index} is beyond 4294967294")),
                 (Ok(index), Ok(value)) if value.is_finite() => cells.push((index, value)),
                 _ => return fail(&format!("`{token}` is not a whole index and a finite number")),
             }
@@ -57,10 +55,13 @@ pub(super) fn read(path: &Path) -> Result<Table> {
         return Err(file_error(path, None, None, "is empty; name the file that holds the data"));
     }
     let base = u32::from(cells.iter().all(|cell| cell.0 > 0));
-    let n_cols = cells.iter().map(|cell| cell.0).max().map_or(0, |last| last + 1 - base) as usize;
+    let last = cells.iter().enumerate().max_by_key(|(_, cell)| cell.0);
+    let n_cols = last.map_or(0, |(_, cell)| cell.0 + 1 - base) as usize;
+    let widest = last.map(|(k, _)| indptr.partition_point(|&start| start <= k) as u64);
     if n_cols == 0 {
         return Err(file_error(path, None, None, "has no feature in any line"));
     }
+    Budget::new(path, max_memory).check_sparse(y.len() as u64, n_cols as u64, cells.len() as u64, widest)?;
     let (indices, values) = cells.into_iter().map(|(index, value)| (index - base, value)).unzip();
     let block = SparseBlock::numbered(Csr::new(y.len(), n_cols, indptr, indices, values)?);
     let mut table = Table::new(vec![TableColumn::number("y", y), TableColumn::number("t", t)])?.with_sparse(block)?;

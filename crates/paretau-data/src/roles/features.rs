@@ -1,6 +1,6 @@
 //! Which columns are features: those named, else all that have no role and do not look like the truth.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use paretau_core::{Error, Result};
 
@@ -31,10 +31,15 @@ pub(super) fn choose(table: &Table, spec: &RoleSpec, notes: &mut Vec<String>) ->
     let sparse_names: &[String] = table.sparse().map_or(&[], |block| &block.names);
     let all: Vec<&str> =
         table.columns().iter().map(|c| c.name.as_str()).chain(sparse_names.iter().map(String::as_str)).collect();
+    let known: HashSet<&str> = all.iter().copied().collect();
     let expand = |patterns: &[String]| -> Result<BTreeSet<String>> {
         let mut found = BTreeSet::new();
         for pattern in patterns {
             let is_pattern = pattern.contains(['*', '?']);
+            if !is_pattern && known.contains(pattern.as_str()) {
+                found.insert(pattern.clone());
+                continue;
+            }
             let matches: Vec<&&str> =
                 all.iter().filter(|n| **n == pattern || (is_pattern && matches_glob(pattern, n))).collect();
             if matches.is_empty() {
@@ -50,7 +55,8 @@ pub(super) fn choose(table: &Table, spec: &RoleSpec, notes: &mut Vec<String>) ->
     let ignored = expand(&spec.ignore)?;
     let wanted = spec.features.as_deref().map(expand).transpose()?;
     // A pattern that happens to match the truth does not name it.
-    let explicit = |name: &str| spec.features.as_ref().is_some_and(|list| list.iter().any(|p| p == name));
+    let named: HashSet<&str> = spec.features.iter().flatten().map(String::as_str).collect();
+    let explicit = |name: &str| named.contains(name);
     for name in &taken {
         if explicit(name) {
             return Err(Error::unfit(format!("column `{name}` is named as a feature, but has another role already")));

@@ -1,9 +1,11 @@
 //! Whole or not at all: a temporary file in the same folder, written through to the disk, then renamed.
 
-use std::fs::{File, OpenOptions};
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use paretau_core::{Error, Result};
 
@@ -31,15 +33,24 @@ impl AtomicFile {
         };
         // A link stays a link: the file that it points to is replaced.
         let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let prefix = prefix(&name.to_string_lossy());
+        remove_stale(&path, &prefix);
         loop {
             let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-            let hidden = format!(".{}.{}.{number}.tmp", name.to_string_lossy(), std::process::id());
-            let temporary = path.with_file_name(hidden);
-            match OpenOptions::new().write(true).create_new(true).open(&temporary) {
-                Ok(file) => return Ok(Self { file, temporary: Some(temporary), path }),
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            let temporary = path.with_file_name(format!("{prefix}{}.{number}{ENDING}", std::process::id()));
+            let file = match OpenOptions::new().write(true).create_new(true).open(&temporary) {
+                Ok(file) => file,
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(source) => return Err(Error::Io { path, source }),
+            };
+            // The lock tells others that the writer lives; it ends with the process, however that ends. Between
+            // creation and lock, another process may have taken the file for a stale one: then it is gone.
+            let locked = file.try_lock();
+            if matches!(locked, Err(TryLockError::WouldBlock)) || !temporary.exists() {
+                continue;
             }
+            keep_rights(&file, &path);
+            return Ok(Self { file, temporary: Some(temporary), path });
         }
     }
 
@@ -60,6 +71,61 @@ impl AtomicFile {
         });
         done.map_err(|source| Error::Io { path: self.path.clone(), source })
     }
+}
+
+/// How the name of a temporary file ends.
+const ENDING: &str = ".tmp";
+/// Bytes of the target's name in that of the temporary file: with process, number and ending it must stay within the
+/// 255 bytes that file systems allow.
+const MOST_BYTES: usize = 180;
+
+/// How the names of a target's temporary files begin.
+fn prefix(name: &str) -> String {
+    if name.len() <= MOST_BYTES {
+        return format!(".{name}.");
+    }
+    let mut end = MOST_BYTES;
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    // Long names that begin alike must not share their temporary files.
+    let digest = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+    format!(".{}~{digest:016x}.", &name[..end])
+}
+
+/// Removes temporary files of this target whose writers were killed, once per target and process.
+fn remove_stale(path: &Path, prefix: &str) {
+    static DONE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    if !DONE.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned()) {
+        return;
+    }
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let numbers = name.to_str().and_then(|n| n.strip_prefix(prefix)?.strip_suffix(ENDING)?.split_once('.'));
+        let ours = numbers.is_some_and(|(a, b)| a.parse::<u32>().is_ok() && b.parse::<u64>().is_ok());
+        // Whoever still writes holds the lock.
+        if ours
+            && let Ok(file) = OpenOptions::new().write(true).open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Gives the new file the owner and the permissions of the one that it will replace, as far as the system lets us.
+fn keep_rights(file: &File, path: &Path) {
+    let Ok(old) = std::fs::metadata(path) else { return };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt as _, fchown};
+        let differs = file.metadata().is_ok_and(|new| (new.uid(), new.gid()) != (old.uid(), old.gid()));
+        if differs && fchown(file, Some(old.uid()), Some(old.gid())).is_err() {
+            let _ = fchown(file, None, Some(old.gid()));
+        }
+    }
+    let _ = file.set_permissions(old.permissions());
 }
 
 impl Write for AtomicFile {
@@ -85,4 +151,56 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = AtomicFile::create(path)?;
     file.write_all(bytes).map_err(|source| Error::Io { path: path.to_owned(), source })?;
     file.commit()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_existing_file_keeps_its_permissions() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("secret.csv");
+        write_atomically(&path, b"1").unwrap();
+        for mode in [0o600, 0o640, 0o666] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            write_atomically(&path, b"2").unwrap();
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
+        }
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_is_removed_and_what_a_living_one_writes_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model");
+        std::fs::write(folder.path().join(".model.4000000.7.tmp"), b"half").unwrap();
+        std::fs::write(folder.path().join(".model.notes.tmp"), b"not ours").unwrap();
+        std::fs::write(folder.path().join(".models.1.1.tmp"), b"of another target").unwrap();
+        let alive = folder.path().join(".model.4000000.8.tmp");
+        let writing = File::create(&alive).unwrap();
+        writing.try_lock().unwrap();
+        write_atomically(&path, b"whole").unwrap();
+        assert_eq!(names(folder.path()), [".model.4000000.8.tmp", ".model.notes.tmp", ".models.1.1.tmp", "model"]);
+    }
+
+    #[test]
+    fn a_file_name_may_have_255_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["n".repeat(255), "ü".repeat(127)] {
+            write_atomically(&folder.path().join(&name), b"1").unwrap();
+            assert!(names(folder.path()).contains(&name));
+        }
+        assert_eq!(names(folder.path()).len(), 2);
+        assert_ne!(prefix(&format!("{}a", "n".repeat(200))), prefix(&format!("{}b", "n".repeat(200))));
+    }
 }

@@ -1,0 +1,51 @@
+//! Numbers too large to compute with: an outcome that no model could store, features whose squares overflow.
+
+use paretau_core::{Design, Features, Result, Warning};
+use paretau_data::Assigned;
+
+/// Models keep outcomes and effects in 32-bit floats, whose largest is 3.4e38; the difference of two must fit as well.
+const MOST_OUTCOME: f64 = 1e37;
+/// Squares and sums of squares of larger features overflow.
+const MOST_FEATURE: f64 = 1e150;
+/// A stable key for programs.
+const SCALE: &str = "feature-scale";
+/// Columns that a warning names.
+const NAMED: usize = 5;
+
+/// Refuses an outcome that is too large, and warns of features that are.
+pub(crate) fn check(assigned: &Assigned, design: &Design, outcome: &str) -> Result<Option<Warning>> {
+    if let Some(row) = design.y().iter().position(|y| y.abs() > MOST_OUTCOME) {
+        let message = format!(
+            "holds {:e}, but outcomes may go up to {MOST_OUTCOME:e}; divide the column by a power of ten, the effects are \
+             then in the same unit",
+            design.y()[row]
+        );
+        return Err(assigned.features.error(Some(outcome), Some(row), message));
+    }
+    let mut large = vec![false; design.x().n_cols()];
+    match design.x() {
+        Features::Dense(x) => {
+            for i in 0..x.n_rows() {
+                large.iter_mut().zip(x.row(i)).for_each(|(large, v)| *large |= v.abs() > MOST_FEATURE);
+            }
+        }
+        Features::Sparse(x) => {
+            x.indices().iter().zip(x.values()).for_each(|(&j, v)| large[j as usize] |= v.abs() > MOST_FEATURE);
+        }
+    }
+    let names: Vec<&str> =
+        design.columns().iter().zip(&large).filter(|(_, large)| **large).map(|(c, _)| c.name.as_str()).collect();
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let shown: Vec<String> = names.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
+    let more = if names.len() > NAMED { format!(" and {} more", names.len() - NAMED) } else { String::new() };
+    Ok(Some(Warning {
+        code: SCALE.to_owned(),
+        message: format!(
+            "{}{more} hold numbers beyond {MOST_FEATURE:e}, whose squares overflow, so that the estimator may ignore them; \
+             divide them by a power of ten",
+            shown.join(", ")
+        ),
+    }))
+}
