@@ -136,7 +136,8 @@ pub(crate) fn parse_date(cell: &str, order: DateOrder) -> Option<f64> {
         (2, year) if padded => year + if year < 70 { 2000 } else { 1900 },
         _ => return None,
     };
-    let in_range = (1..=2).contains(&day.len()) && (named || parts.iter().all(|part| !part.is_empty() && part.len() != 3));
+    let in_range =
+        (1..=2).contains(&day.len()) && (named || parts.iter().all(|part| !part.is_empty() && part.len() != 3));
     let day = digits(day.as_bytes()).filter(|_| in_range)?;
     if !(1..=12).contains(&month) || day < 1 || day > days_in_month(year, month) {
         return None;
@@ -170,7 +171,17 @@ fn time_of_day(text: &str) -> Option<f64> {
 /// The month of an English name, in full or by its first three letters.
 fn month_named(text: &str) -> Option<i64> {
     const MONTHS: [&str; 12] = [
-        "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
         "december",
     ];
     let lower = text.to_ascii_lowercase();

@@ -73,7 +73,8 @@ fn describe(table: &Table, column: &TableColumn, spec: &RoleSpec) -> ColumnProfi
         ColumnData::Number(values) => {
             let present: Vec<f64> = values.iter().copied().filter(|v| !v.is_nan()).collect();
             let distinct = present.iter().map(|v| (v + 0.0).to_bits()).collect::<HashSet<_>>().len();
-            let (lo, hi) = present.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), &v| (lo.min(v), hi.max(v)));
+            let (lo, hi) =
+                present.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), &v| (lo.min(v), hi.max(v)));
             let shown = |value: f64| {
                 if column.is_date { crate::calendar::format_iso(value) } else { format_number(value) }
             };
@@ -85,7 +86,11 @@ fn describe(table: &Table, column: &TableColumn, spec: &RoleSpec) -> ColumnProfi
             };
             if !column.is_date {
                 oddities.extend(sentinels(values).into_iter().map(|(code, count)| {
-                    format!("{} in {count} cells is far outside the rest; --na {} if it means missing", format_number(code), format_number(code))
+                    format!(
+                        "{} in {count} cells is far outside the rest; --na {} if it means missing",
+                        format_number(code),
+                        format_number(code)
+                    )
                 }));
             }
             (kind, range, distinct)

@@ -427,7 +427,11 @@ impl Table {
             repeated: self.repeated.clone(),
             reading: self.reading.clone(),
             // Their rows are those of the whole table.
-            doubts: self.doubts.iter().map(|(name, doubt)| (name.clone(), Doubt { row: None, ..doubt.clone() })).collect(),
+            doubts: self
+                .doubts
+                .iter()
+                .map(|(name, doubt)| (name.clone(), Doubt { row: None, ..doubt.clone() }))
+                .collect(),
         }
     }
 

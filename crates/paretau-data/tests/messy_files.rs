@@ -56,7 +56,11 @@ fn options(words: &str) -> ReadOptions {
 fn file(delimiter: char, cells: &[&str]) -> Vec<u8> {
     let mut text = format!("t{delimiter}y{delimiter}x\n");
     for (i, cell) in cells.iter().enumerate() {
-        let quoted = if cell.contains([delimiter, '"']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { (*cell).to_owned() };
+        let quoted = if cell.contains([delimiter, '"']) {
+            format!("\"{}\"", cell.replace('"', "\"\""))
+        } else {
+            (*cell).to_owned()
+        };
         text += &format!("{}{delimiter}{}{delimiter}{quoted}\n", i % 2, 10 + i);
     }
     text.into_bytes()
@@ -169,33 +173,73 @@ fn unclear() -> Vec<Case> {
         case("told decimal point", file(',', &comma), "decimal=.", thousands.clone()),
         case("told thousands", file(',', &comma), "thousands=,", thousands.clone()),
         case("told comma, points given", file(';', &point), "decimal=,", thousands),
-        case("told comma, point misfit", file(';', &["1,5", "2,5", "3.5", "4,5"]), "decimal=,", stop(&["row 3", "`3.5`"])),
-        case("one point among commas", file(';', &["1,5", "2,5", "3.55", "4,5"]), "", stop(&["row 3", "`3.55`", "comma"])),
+        case(
+            "told comma, point misfit",
+            file(';', &["1,5", "2,5", "3.5", "4,5"]),
+            "decimal=,",
+            stop(&["row 3", "`3.5`"]),
+        ),
+        case(
+            "one point among commas",
+            file(';', &["1,5", "2,5", "3.55", "4,5"]),
+            "",
+            stop(&["row 3", "`3.55`", "comma"]),
+        ),
         case("one comma among points", file(',', &["1.5", "2.5", "3,55", "4.5"]), "", stop(&["row 3", "`3,55`"])),
         case("zero is no thousand", file(',', &["0,123", "1,234", "2"]), "", Expect::Numbers(vec![0.123, 1.234, 2.0])),
         case("lakhs", file(',', &["12,34,567.5", "1,234.5", "2"]), "", Expect::Numbers(vec![1_234_567.5, 1234.5, 2.0])),
-        case("the mark is told", file(';', &["1,5", "2,5", "7"]), "", Expect::Told(vec!["`x`", "comma", "`1,5` is 1.5"])),
+        case(
+            "the mark is told",
+            file(';', &["1,5", "2,5", "7"]),
+            "",
+            Expect::Told(vec!["`x`", "comma", "`1,5` is 1.5"]),
+        ),
     ]
 }
 
 /// Marks for missing cells, and cells that are no numbers.
 fn strays() -> Vec<Case> {
     let mut cases = vec![];
-    for mark in ["", "NA", "na", "N/A", "NaN", "nan", "null", "NULL", "#N/A", ".", "None", "none", "<NA>", "(null)", "\\N", "n.a.", "#NA", "nil"] {
+    for mark in [
+        "", "NA", "na", "N/A", "NaN", "nan", "null", "NULL", "#N/A", ".", "None", "none", "<NA>", "(null)", "\\N",
+        "n.a.", "#NA", "nil",
+    ] {
         let (_, values) = numbers_with(&[(7, mark)]);
         cases.push(case(format!("missing as {mark:?}"), file_with(&[(7, mark)]), "", Expect::Numbers(values)));
     }
-    for mark in ["unknown", "-", "?", "--", "#VALUE!", "#DIV/0!", "#REF!", "missing", "<5", ">100", "12abc", "1O", "x", "*", "n.b."] {
+    for mark in [
+        "unknown", "-", "?", "--", "#VALUE!", "#DIV/0!", "#REF!", "missing", "<5", ">100", "12abc", "1O", "x", "*",
+        "n.b.",
+    ] {
         let (_, values) = numbers_with(&[(7, mark), (12, mark)]);
         let text = file_with(&[(7, mark), (12, mark)]);
-        let words = ["`x`", "row 7", "line 8", &format!("`{mark}` in rows 7, 12"), "18 of 20", "--na", "--numeric x", "--categorical x"];
+        let words = [
+            "`x`",
+            "row 7",
+            "line 8",
+            &format!("`{mark}` in rows 7, 12"),
+            "18 of 20",
+            "--na",
+            "--numeric x",
+            "--categorical x",
+        ];
         cases.push(case(format!("stray {mark}"), text.clone(), "", stop(&words)));
-        cases.push(case(format!("stray {mark} named missing"), text.clone(), &format!("na={mark}"), Expect::Numbers(values.clone())));
+        cases.push(case(
+            format!("stray {mark} named missing"),
+            text.clone(),
+            &format!("na={mark}"),
+            Expect::Numbers(values.clone()),
+        ));
         cases.push(case(format!("stray {mark} in a numeric column"), text, "numeric=x", Expect::Numbers(values)));
     }
     let two = file_with(&[(3, "unknown"), (9, "?")]);
     let (_, values) = numbers_with(&[(3, ""), (9, "")]);
-    cases.push(case("two strays", two.clone(), "", stop(&["row 3", "`unknown` in row 3, `?` in row 9", "--na 'unknown,?'"])));
+    cases.push(case(
+        "two strays",
+        two.clone(),
+        "",
+        stop(&["row 3", "`unknown` in row 3, `?` in row 9", "--na 'unknown,?'"]),
+    ));
     cases.push(case("two strays named", two.clone(), "na=UNKNOWN|?", Expect::Numbers(values)));
     cases.push(case("numeric is told", two, "numeric=x", Expect::Told(vec!["`x`: 2 cells", "`unknown`"])));
     let codes = ["1", "2", "3", "4+", "1", "2", "3", "4+"];
@@ -238,7 +282,12 @@ fn dates() -> Vec<Case> {
         cases.push(case(format!("date {style}"), file(';', &cells), options, Expect::Numbers(days.clone())));
     }
     let both = ["01/02/2024", "03/04/2024", "05/06/2024"];
-    cases.push(case("date of either order", file(',', &both), "", stop(&["`x`", "row 1", "2024-02-01 or 2024-01-02", "--date-order dmy"])));
+    cases.push(case(
+        "date of either order",
+        file(',', &both),
+        "",
+        stop(&["`x`", "row 1", "2024-02-01 or 2024-01-02", "--date-order dmy"]),
+    ));
     let dmy = vec![19_754.0, 19_816.0, 19_879.0];
     cases.push(case("date told dmy", file(',', &both), "order=dmy", Expect::Numbers(dmy)));
     let mdy = vec![19_724.0, 19_786.0, 19_849.0];
@@ -246,7 +295,12 @@ fn dates() -> Vec<Case> {
     let wrong = ["31/05/2024", "31/02/2024", "03/04/2024", "04/04/2024"];
     cases.push(case("no such day", file(',', &wrong), "", stop(&["`x`", "row 2", "`31/02/2024`", "dates"])));
     let stray = ["2024-05-31", "soon", "2024-04-03", "2024-04-04"];
-    cases.push(case("stray among dates", file(',', &stray), "", stop(&["`x`", "row 2", "`soon`", "dates", "--na soon"])));
+    cases.push(case(
+        "stray among dates",
+        file(',', &stray),
+        "",
+        stop(&["`x`", "row 2", "`soon`", "dates", "--na soon"]),
+    ));
     let none = ["2024-05-31", "None", "2024-02-01"];
     cases.push(case("missing date", file(',', &none), "", Expect::Numbers(vec![19_874.0, GAP, 19_754.0])));
     cases
@@ -262,12 +316,18 @@ fn oddities() -> Vec<Case> {
     cases.push(case("arms", arms.clone(), "", Expect::Numbers(vec![3.0, 5.0, 4.0, 8.0, 9.0, 1.0])));
     cases.push(case("arms are told", arms, "", Expect::Told(vec!["`t`", "case or blanks"])));
     for code in ["-999", "-99", "999", "9999", "-9999", "99999", "888", "-9"] {
-        let cells: Vec<String> = (0..30).map(|i| if i % 10 == 7 { code.to_owned() } else { (i % 7 + 1).to_string() }).collect();
+        let cells: Vec<String> =
+            (0..30).map(|i| if i % 10 == 7 { code.to_owned() } else { (i % 7 + 1).to_string() }).collect();
         let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
         let told = Expect::Told(vec!["`x` holds", "(3 cells)", "far outside", "--na"]);
         cases.push(case(format!("sentinel {code}"), file(',', &cells), "", told));
         let values = (0..30).map(|i| if i % 10 == 7 { GAP } else { f64::from(i % 7 + 1) }).collect();
-        cases.push(case(format!("sentinel {code} named"), file(',', &cells), &format!("na={code}"), Expect::Numbers(values)));
+        cases.push(case(
+            format!("sentinel {code} named"),
+            file(',', &cells),
+            &format!("na={code}"),
+            Expect::Numbers(values),
+        ));
     }
     for (name, from) in [("id", 1), ("patient_id", 1000), ("Unnamed: 0", 0), ("userId", 17)] {
         let mut text = format!("{name},t,y,x\n");
@@ -276,7 +336,8 @@ fn oddities() -> Vec<Case> {
         cases.push(case(format!("identifier {name}"), text.into_bytes(), "", told));
     }
     let mut text = "card,t,y,x\n".to_owned();
-    (0..40_u64).for_each(|i| text += &format!("4929{:016},{},{},{}\n", i * 7_919_977_777, i % 2, i * i % 23, i * 7 % 11));
+    (0..40_u64)
+        .for_each(|i| text += &format!("4929{:016},{},{},{}\n", i * 7_919_977_777, i % 2, i * i % 23, i * 7 % 11));
     cases.push(case("twenty digits", text.into_bytes(), "", Expect::Told(vec!["name the rows", "card"])));
     let mut text = "key,t,y,x\n".to_owned();
     (0..60).for_each(|i| text += &format!("K-{:x},{},{},{}\n", i * 7919, i % 2, i * i % 23, i * 7 % 11));
@@ -296,19 +357,58 @@ fn spreadsheets() -> Vec<Case> {
         case("byte-order mark", bytes(&format!("\u{feff}{rows}")), "", plain.clone()),
         case("returns", bytes(&rows.replace('\n', "\r\n")), "", plain.clone()),
         case("old returns", bytes(&rows.replace('\n', "\r")), "", plain.clone()),
-        case("quoted", bytes("\"t\";\"y\";\"x\"\n\"0\";\"1\";\"1,5\"\n\"1\";\"2\";\"2,5\"\n0;3;3,5\n1;4;4,5\n"), "", plain.clone()),
+        case(
+            "quoted",
+            bytes("\"t\";\"y\";\"x\"\n\"0\";\"1\";\"1,5\"\n\"1\";\"2\";\"2,5\"\n0;3;3,5\n1;4;4,5\n"),
+            "",
+            plain.clone(),
+        ),
         case("no last line end", bytes(rows.trim_end()), "", plain.clone()),
         case("a row of nothing", bytes(&format!("{rows};;\n")), "", plain.clone()),
         case("blank lines", bytes(&rows.replace("1;2;", "\n1;2;")), "", plain),
-        case("comma in a comma file", bytes("t,y,x\n0,1,1,5\n1,2,2,5\n"), "", stop(&["row 1", "line 2", "4 cells", "comma"])),
-        case("a title above", bytes("Report 2024\nt;y;x\n0;1;2\n"), "", stop(&["row 1", "line 2"])),
+        case(
+            "comma in a comma file",
+            bytes("t,y,x\n0,1,1,5\n1,2,2,5\n"),
+            "",
+            stop(&["row 1", "line 2", "4 cells", "comma"]),
+        ),
+        case("a title above", bytes("Report 2024\nt;y;x\n0;1;2\n"), "", stop(&["`t`", "Report 2024"])),
         case("UTF-16", utf16, "", stop(&["UTF-16", "UTF-8"])),
         case("Latin-1", b"t;y;x\n0;1;caf\xe9\n1;2;th\xe9\n".to_vec(), "", stop(&["row 1", "UTF-8"])),
     ]
 }
 
+/// Files that are no delimited text.
+fn other_formats() -> Vec<Case> {
+    let of = |ending: &'static str, text: &str, expect: Expect| Case {
+        ending,
+        ..case(format!("{ending} {text:.20}"), text.as_bytes().to_vec(), "", expect)
+    };
+    let rows =
+        [r#"{"t":0,"y":1,"x":1.234}"#, r#"{"t":1,"y":2,"x":5}"#, r#"{"t":0,"y":3}"#, r#"{"t":1,"y":4,"x":null}"#];
+    let numbers = || Expect::Numbers(vec![1.234, 5.0, GAP, GAP]);
+    let beside_commas = r#"[{"t":0,"y":1,"x":1.234,"z":"0,5"},{"t":1,"y":2,"x":2.345,"z":"1,5"}]"#;
+    vec![
+        of("json", &format!("[{}]", rows.join(",\n")), numbers()),
+        of("ndjson", &rows.join("\n"), numbers()),
+        of("jsonl", &rows.join("\n"), numbers()),
+        of("json", beside_commas, Expect::Numbers(vec![1.234, 2.345])),
+        of("json", r#"[{"t":0,"y":1,"x":[1,2]}]"#, stop(&["`x`", "row 1", "list"])),
+        of("ndjson", "{\"t\":0,\"y\":1,\"x\":3}\noops\n", stop(&["row 2", "line 2", "JSON"])),
+        of("json", "[]", stop(&["no objects"])),
+        of("dta", "x", stop(&["Stata", "CSV"])),
+        of("sav", "x", stop(&["SPSS", "CSV"])),
+        of("sas7bdat", "x", stop(&["SAS", "CSV"])),
+        of("rds", "x", stop(&["R file", "write.csv"])),
+        of("sqlite", "x", stop(&["database", "export"])),
+    ]
+}
+
 fn corpus() -> Vec<Case> {
-    [locales(), units(), unclear(), strays(), dates(), oddities(), spreadsheets()].into_iter().flatten().collect()
+    [locales(), units(), unclear(), strays(), dates(), oddities(), spreadsheets(), other_formats()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// The roles given to a file, with what the encoder has to say.
@@ -360,8 +460,8 @@ fn fault(case: &Case, path: &Path) -> Option<String> {
             let kind = assigned.features.column("x")?.kind();
             assert!(encoder.fields().iter().all(|f| f.name != "x" || f.kind == kind));
             let told = ReadOptions { fields: vec![Field::new("x", kind)], only_fields: true, ..ReadOptions::default() };
-            let batches = BatchReader::open(path, &told.like(&reading), 2)
-                .and_then(Iterator::collect::<Result<Vec<_>, _>>);
+            let batches =
+                BatchReader::open(path, &told.like(&reading), 2).and_then(Iterator::collect::<Result<Vec<_>, _>>);
             match batches {
                 Err(error) => Some(format!("stops in batches: {error}")),
                 Ok(batches) => {
@@ -426,7 +526,10 @@ fn new_files_are_read_as_the_training_file_was() {
     assert_eq!(batch.column("d").unwrap().kind(), Kind::Date);
     std::fs::write(&new, "x;d\n1,5;02/03/2024\nmany;04/05/2024\n").unwrap();
     let stopped = BatchReader::open(&new, &options, 10).unwrap().next().unwrap().unwrap_err().to_string();
-    assert!(["column `x`, row 2", "`many`", "comma", "--na many"].iter().all(|word| stopped.contains(word)), "{stopped}");
+    assert!(
+        ["column `x`, row 2", "`many`", "comma", "--na many"].iter().all(|word| stopped.contains(word)),
+        "{stopped}"
+    );
     std::fs::write(&new, "x;d\n1,5;02/03/2024\n2,5;13/13/2024\n").unwrap();
     let stopped = BatchReader::open(&new, &options, 10).unwrap().next().unwrap().unwrap_err().to_string();
     assert!(["column `d`, row 2", "`13/13/2024`", "day, month"].iter().all(|word| stopped.contains(word)), "{stopped}");

@@ -31,9 +31,9 @@ pub(crate) fn read_options(args: &ReadArgs, id: Option<&str>) -> Result<ReadOpti
         _ => None,
     };
     let order = args.date_order.as_deref().map(str::parse::<DateOrder>);
-    let date_order = order.transpose().map_err(|_| {
-        wrong("date-order", args.date_order.as_deref().unwrap_or_default(), "dmy, mdy or ymd")
-    })?;
+    let date_order = order
+        .transpose()
+        .map_err(|_| wrong("date-order", args.date_order.as_deref().unwrap_or_default(), "dmy, mdy or ymd"))?;
     let options = ReadOptions {
         header: !args.no_header,
         decimal: decimal.or(implied),

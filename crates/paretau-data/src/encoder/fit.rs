@@ -83,9 +83,9 @@ fn describe(encoding: &Encoding, column: &TableColumn, n: usize, notes: &mut Vec
                 "`{name}`: almost every value is unique; column ignored. If it holds numbers, check the decimal mark"
             ));
         }
-        Encoding::OneHot { levels, other: true, .. } | Encoding::Codes { levels, other: true, .. } => notes.push(
-            format!("`{name}`: {} rare levels are pooled into one", n_levels.saturating_sub(levels.len())),
-        ),
+        Encoding::OneHot { levels, other: true, .. } | Encoding::Codes { levels, other: true, .. } => {
+            notes.push(format!("`{name}`: {} rare levels are pooled into one", n_levels.saturating_sub(levels.len())))
+        }
         _ => {}
     }
 }

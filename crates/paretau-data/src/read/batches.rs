@@ -68,7 +68,16 @@ impl BatchReader {
             // These hold one matrix that is decoded as a whole anyway.
             Format::Npz | Format::Svm | Format::News => Batches::Whole(Box::new(super::read(path, options)?)),
         };
-        Ok(Self { path: path.to_owned(), source, batch_rows, rows: 0, waiting: VecDeque::new(), failed: false, converts, na: options.na.clone() })
+        Ok(Self {
+            path: path.to_owned(),
+            source,
+            batch_rows,
+            rows: 0,
+            waiting: VecDeque::new(),
+            failed: false,
+            converts,
+            na: options.na.clone(),
+        })
     }
 
     /// How far it is.

@@ -55,7 +55,9 @@ impl<'a> Levels<'a> {
     /// Whether any of the first texts might be a number or a date, which those of most columns are not.
     fn may_hold_values(text: &Text) -> bool {
         text.levels.iter().take(LOOKED_AT).any(|level| {
-            Parts::of(level).is_some() || truth(level).is_some() || parse_date(level, DateOrder::Dmy).is_some()
+            Parts::of(level).is_some()
+                || truth(level).is_some()
+                || parse_date(level, DateOrder::Dmy).is_some()
                 || parse_date(level, DateOrder::Mdy).is_some()
         })
     }
@@ -117,8 +119,9 @@ fn numbers(levels: &Levels<'_>, options: &ReadOptions) -> (usize, Option<Meaning
         let found = cells > 0 && are_strays(levels, &strays, cells);
         return (cells, found.then(|| Meaning::Values { notation: Notation::default(), strays, shows: None }));
     };
-    let of_unit: Vec<usize> =
-        (0..parts.len()).filter(|&k| parts[k].is_some_and(|p| same_unit(p.unit, unit)) && levels.counts[k] > 0).collect();
+    let of_unit: Vec<usize> = (0..parts.len())
+        .filter(|&k| parts[k].is_some_and(|p| same_unit(p.unit, unit)) && levels.counts[k] > 0)
+        .collect();
     let told = |&(decimal, thousands): &(char, Option<char>)| {
         let thousands_fit = options.thousands.is_none_or(|mark| thousands == Some(mark));
         options.decimal.is_none_or(|mark| decimal == mark) && thousands_fit
@@ -168,7 +171,8 @@ fn numbers(levels: &Levels<'_>, options: &ReadOptions) -> (usize, Option<Meaning
 fn strays_of(levels: &Levels<'_>, parts: &[Option<Parts<'_>>], notation: &Notation) -> Vec<usize> {
     let mut strays = levels.strays(notation);
     if notation.unit.is_some() {
-        strays.extend((0..parts.len()).filter(|&k| parts[k].is_some_and(|p| p.unit.is_empty()) && levels.counts[k] > 0));
+        strays
+            .extend((0..parts.len()).filter(|&k| parts[k].is_some_and(|p| p.unit.is_empty()) && levels.counts[k] > 0));
         strays.sort_unstable();
         strays.dedup();
     }

@@ -127,7 +127,8 @@ impl<'a> Parts<'a> {
         if !prefix.is_empty() && !CURRENCIES.iter().any(|known| same_unit(known, prefix)) {
             return None;
         }
-        let (number, second) = if prefix.is_empty() { (&after_sign[start..], false) } else { signed(&after_sign[start..]) };
+        let (number, second) =
+            if prefix.is_empty() { (&after_sign[start..], false) } else { signed(&after_sign[start..]) };
         if usize::from(negative) + usize::from(minus) + usize::from(second) > 1 {
             return None;
         }
@@ -136,7 +137,11 @@ impl<'a> Parts<'a> {
         if digits.is_empty() || (!prefix.is_empty() && !suffix.is_empty()) || !is_unit(suffix) {
             return None;
         }
-        Some(Self { negative: negative || minus || second, unit: if prefix.is_empty() { suffix } else { prefix }, digits })
+        Some(Self {
+            negative: negative || minus || second,
+            unit: if prefix.is_empty() { suffix } else { prefix },
+            digits,
+        })
     }
 
     /// The number under a decimal mark and a thousands separator; `None` if the digits do not fit them.
@@ -215,7 +220,8 @@ fn ungrouped(whole: &str, mark: char) -> Option<String> {
         sizes.contains(&group.len()) && group.bytes().all(|b| b.is_ascii_digit())
     };
     let thousands = digits(first, 1..=3) && middle.iter().all(|group| digits(group, 3..=3));
-    let indian = mark == ',' && !middle.is_empty() && digits(first, 1..=2) && middle.iter().all(|group| digits(group, 2..=2));
+    let indian =
+        mark == ',' && !middle.is_empty() && digits(first, 1..=2) && middle.iter().all(|group| digits(group, 2..=2));
     // Nobody writes 0,123 for a hundred and twenty-three.
     ((thousands || indian) && digits(last, 3..=3) && !first.starts_with('0')).then(|| groups.concat())
 }

@@ -18,7 +18,9 @@ pub(super) fn spelled(path: &Path) -> Result<Option<Input>> {
     let refuse = |what: &str| Err(file_error(path, None, None, what));
     match ending {
         "json" | "ndjson" | "jsonl" => json(path).map(Some),
-        "dta" => refuse("is a Stata file; in Stata, `export delimited using data.csv`, or save it as CSV with R or pandas"),
+        "dta" => {
+            refuse("is a Stata file; in Stata, `export delimited using data.csv`, or save it as CSV with R or pandas")
+        }
         "sav" | "zsav" | "por" => refuse("is an SPSS file; in SPSS, save it as CSV, or use R (haven) or pandas"),
         "sas7bdat" | "xpt" => refuse("is a SAS file; `proc export` it as CSV, or use R (haven) or pandas"),
         "rds" | "rda" | "rdata" => refuse("is an R file; in R, `write.csv(data, \"data.csv\", row.names = FALSE)`"),
@@ -44,7 +46,10 @@ fn json(path: &Path) -> Result<Input> {
             .enumerate()
             .map(|(row, (k, line))| {
                 serde_json::from_str(line).map_err(|e| {
-                    let message = format!("(line {}) is not a JSON object ({e}); write one object a line, or an array of objects", k + 1);
+                    let message = format!(
+                        "(line {}) is not a JSON object ({e}); write one object a line, or an array of objects",
+                        k + 1
+                    );
                     file_error(path, None, Some(row as u64 + 1), message)
                 })
             })

@@ -145,7 +145,8 @@ fn settle(
     }
     if !strays.is_empty() {
         let shown: Vec<String> = strays.iter().take(NAMED).map(|&k| format!("`{}`", text.levels[k])).collect();
-        let cells: usize = Levels::of(text).counts.iter().enumerate().filter(|(k, _)| strays.contains(k)).map(|(_, c)| c).sum();
+        let cells: usize =
+            Levels::of(text).counts.iter().enumerate().filter(|(k, _)| strays.contains(k)).map(|(_, c)| c).sum();
         found.notes.push(format!("`{name}`: {cells} cells are no numbers and count as missing ({})", shown.join(", ")));
     }
     notation.lenient = lenient;
@@ -169,7 +170,12 @@ fn settle(
         .map(|(k, level)| if unlike.contains(&k) { f64::NAN } else { value(&reading, level).unwrap_or(f64::NAN) })
         .collect();
     let values = text.codes.iter().map(|&code| of_level.get(code as usize).copied().unwrap_or(f64::NAN)).collect();
-    found.notes.extend(example(&column.name, text, &reading, is_date && found.notations.get(&column.name).is_none_or(|n| n.dates.is_none())));
+    found.notes.extend(example(
+        &column.name,
+        text,
+        &reading,
+        is_date && found.notations.get(&column.name).is_none_or(|n| n.dates.is_none()),
+    ));
     column.data = ColumnData::Number(values);
     column.is_date = is_date;
 }
@@ -201,12 +207,11 @@ fn unclear(text: &Text, pair: &[Notation; 2]) -> Doubt {
         None => "no number".to_owned(),
     };
     let (a, b) = (shown(&pair[0]), shown(&pair[1]));
-    let flags = if is_date {
-        "--date-order dmy or --date-order mdy"
-    } else {
-        "--decimal . or --decimal ,"
-    };
-    Doubt { row, message: format!("holds `{cell}`, which may be {a} or {b}, and nothing in the file tells which; add {flags}") }
+    let flags = if is_date { "--date-order dmy or --date-order mdy" } else { "--decimal . or --decimal ," };
+    Doubt {
+        row,
+        message: format!("holds `{cell}`, which may be {a} or {b}, and nothing in the file tells which; add {flags}"),
+    }
 }
 
 /// The message on cells that do not fit the rest of a column.
@@ -271,7 +276,8 @@ fn example(name: &str, text: &Text, notation: &Notation, iso: bool) -> Option<St
         return None;
     }
     let marked = |level: &&String| {
-        notation.value(level).is_some() && (notation.dates.is_some() || level.parse::<f64>().is_err() || level.contains('.'))
+        notation.value(level).is_some()
+            && (notation.dates.is_some() || level.parse::<f64>().is_err() || level.contains('.'))
     };
     let cell = text.levels.iter().find(marked)?;
     let value = notation.value(cell)?;
@@ -344,7 +350,9 @@ pub(super) fn as_text(options: &ReadOptions) -> (ReadOptions, Vec<Convert>) {
         let notation = match (field.kind, told) {
             (Kind::Text, _) => None,
             (Kind::Date, (_, _, Some(order))) => Some(Notation { dates: Some(order), ..Notation::default() }),
-            (Kind::Number, (Some(decimal), thousands, _)) => Some(Notation { decimal, thousands, ..Notation::default() }),
+            (Kind::Number, (Some(decimal), thousands, _)) => {
+                Some(Notation { decimal, thousands, ..Notation::default() })
+            }
             (Kind::Number, (None, Some(mark), _)) => Some(Notation { thousands: Some(mark), ..Notation::default() }),
             _ => notations.get(&field.name).cloned(),
         };
@@ -387,7 +395,9 @@ fn misfit(table: &Table, name: &str, row: usize, kind: Kind, notation: &Notation
     let what = if kind == Kind::Date { "dates" } else { "numbers" };
     let words = notation.in_words();
     let words = if words.is_empty() { String::new() } else { format!(" ({words})") };
-    let message =
-        format!("holds `{cell}`, but this column must be {what}{words}; fix the cell, or add --na {} if it means missing", quoted(&cell));
+    let message = format!(
+        "holds `{cell}`, but this column must be {what}{words}; fix the cell, or add --na {} if it means missing",
+        quoted(&cell)
+    );
     table.error(Some(name), Some(row), message)
 }
