@@ -372,14 +372,43 @@ fn spreadsheets() -> Vec<Case> {
             "",
             stop(&["row 1", "line 2", "4 cells", "comma"]),
         ),
-        case("a title above", bytes("Report 2024\nt;y;x\n0;1;2\n"), "", stop(&["row 1", "line 2"])),
+        case("a title above", bytes("Report 2024\nt;y;x\n0;1;2\n"), "", stop(&["`t`", "Report 2024"])),
         case("UTF-16", utf16, "", stop(&["UTF-16", "UTF-8"])),
         case("Latin-1", b"t;y;x\n0;1;caf\xe9\n1;2;th\xe9\n".to_vec(), "", stop(&["row 1", "UTF-8"])),
     ]
 }
 
+/// Files that are no delimited text.
+fn other_formats() -> Vec<Case> {
+    let of = |ending: &'static str, text: &str, expect: Expect| Case {
+        ending,
+        ..case(format!("{ending} {text:.20}"), text.as_bytes().to_vec(), "", expect)
+    };
+    let rows =
+        [r#"{"t":0,"y":1,"x":1.234}"#, r#"{"t":1,"y":2,"x":5}"#, r#"{"t":0,"y":3}"#, r#"{"t":1,"y":4,"x":null}"#];
+    let numbers = || Expect::Numbers(vec![1.234, 5.0, GAP, GAP]);
+    let beside_commas = r#"[{"t":0,"y":1,"x":1.234,"z":"0,5"},{"t":1,"y":2,"x":2.345,"z":"1,5"}]"#;
+    vec![
+        of("json", &format!("[{}]", rows.join(",\n")), numbers()),
+        of("ndjson", &rows.join("\n"), numbers()),
+        of("jsonl", &rows.join("\n"), numbers()),
+        of("json", beside_commas, Expect::Numbers(vec![1.234, 2.345])),
+        of("json", r#"[{"t":0,"y":1,"x":[1,2]}]"#, stop(&["`x`", "row 1", "list"])),
+        of("ndjson", "{\"t\":0,\"y\":1,\"x\":3}\noops\n", stop(&["row 2", "line 2", "JSON"])),
+        of("json", "[]", stop(&["no objects"])),
+        of("dta", "x", stop(&["Stata", "CSV"])),
+        of("sav", "x", stop(&["SPSS", "CSV"])),
+        of("sas7bdat", "x", stop(&["SAS", "CSV"])),
+        of("rds", "x", stop(&["R file", "write.csv"])),
+        of("sqlite", "x", stop(&["database", "export"])),
+    ]
+}
+
 fn corpus() -> Vec<Case> {
-    [locales(), units(), unclear(), strays(), dates(), oddities(), spreadsheets()].into_iter().flatten().collect()
+    [locales(), units(), unclear(), strays(), dates(), oddities(), spreadsheets(), other_formats()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// The roles given to a file, with what the encoder has to say.

@@ -55,7 +55,9 @@ fn is_missing_word(cell: &[u8]) -> bool {
 /// The cell without spaces around it.
 pub(crate) fn trim(cell: &[u8]) -> &[u8] {
     match cell {
-        [b' ' | b'\t', ..] | [.., b' ' | b'\t' | b'\r'] => cell.trim_ascii(),
+        [b' ' | b'\t', ..] | [.., b' ' | b'\t' | b'\r'] => trim(cell.trim_ascii()),
+        // A no-break space, as spreadsheets and web pages leave it.
+        [0xc2, 0xa0, rest @ ..] | [rest @ .., 0xc2, 0xa0] => trim(rest),
         _ => cell,
     }
 }
@@ -111,6 +113,7 @@ mod tests {
             assert_eq!(classify(text.as_bytes()), want, "{text}");
         }
         assert_eq!(trim(b" a b\t"), b"a b");
+        assert_eq!(trim("\u{a0} a\u{a0}b \u{a0}".as_bytes()), "a\u{a0}b".as_bytes());
     }
 
     #[test]

@@ -477,7 +477,7 @@ fn delimiter(head: &[u8], format: Format, options: &ReadOptions) -> (u8, Option<
     if let Some(told) = options.delimiter {
         return (told, None);
     }
-    let line = head.split(|&b| b == b'\n').next().unwrap_or_default();
+    let line = head.split(|&b| b == b'\n' || b == b'\r').next().unwrap_or_default();
     let count = |delimiter: u8| {
         let mut quoted = false;
         line.iter()
