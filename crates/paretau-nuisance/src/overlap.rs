@@ -8,7 +8,7 @@ use paretau_kernels::psis::{Psis, TailRule, khat_threshold};
 use serde::{Deserialize, Serialize};
 
 use crate::rows::same_length;
-use crate::weights::{Kind, Pooling, Rule, WeightOptions, Weights};
+use crate::weights::{Rule, Weights};
 
 /// Bins of the propensity histogram.
 const BINS: usize = 20;
@@ -84,12 +84,25 @@ pub struct OverlapReport {
     pub range: (f64, f64),
     /// Rows whose propensity is beyond the risk bound, most extreme first.
     pub rows_at_risk: Vec<usize>,
+    /// Rows whose weights were held at a largest one.
+    #[serde(default)]
+    pub held: Held,
     /// In words, most important first.
     pub warnings: Vec<Warning>,
 }
 
+/// How many rows have a propensity beyond the bound of the weights, and which bound that is: no weight is larger than its
+/// inverse.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Held {
+    /// Rows.
+    pub n: usize,
+    /// Lowest propensity that weights take at its word.
+    pub bound: f64,
+}
+
 impl OverlapReport {
-    /// The report in a few lines, warnings last.
+    /// The report in a few lines, without its warnings.
     pub fn in_words(&self) -> Vec<String> {
         let (low, high) = self.range;
         let mut lines = vec![format!("propensities from {low:.3} to {high:.3}")];
@@ -101,27 +114,33 @@ impl OverlapReport {
                 arm.n, arm.ess_raw, arm.ess_truncated, arm.ess_smoothed
             ));
         }
-        lines.extend(self.warnings.iter().map(|w| format!("warning: {}", w.message)));
+        let Held { n, bound } = self.held;
+        if n > 0 {
+            lines.push(format!(
+                "{n} row{} a propensity below {bound} or above {}: no weight is larger than {:.0}",
+                if n == 1 { " has" } else { "s have" },
+                1.0 - bound,
+                1.0 / bound
+            ));
+        }
         lines
     }
 }
 
-/// The report and the weights it is about, from propensities strictly between 0 and 1. Where rows have weights of their own,
-/// averages stand on the products of both, and so do k-hat and the effective sizes; the weights given back, Pareto-smoothed
-/// within each arm, are the inverse propensities' alone.
+/// The report about the inverse weights that averages use, from propensities strictly between 0 and 1. Where rows have
+/// weights of their own, averages stand on the products of both, and so do k-hat and the effective sizes.
 pub fn overlap_report(
     e: &[f64],
+    weights: &Weights,
     (t, row_weight): (&[u8], Option<&[f64]>),
     options: &OverlapOptions,
-) -> Result<(OverlapReport, Weights)> {
+) -> Result<OverlapReport> {
     same_length("propensity", t.len(), e.len())?;
+    same_length("weights", t.len(), weights.smooth.len())?;
     if let Some(row_weight) = row_weight {
         same_length("row weights", t.len(), row_weight.len())?;
     }
-    let inverse =
-        |rule, bound| Weights::new(e, t, &WeightOptions { kind: Kind::Inverse, rule, bound, pooling: Pooling::PerArm });
-    let weights = inverse(Rule::Pareto, None)?;
-    let truncated = inverse(Rule::Clip, Some(options.truncate))?.smooth;
+    let truncated = Weights::inverse(e, t, Rule::Clip, options.truncate)?.smooth;
     let (raw, smooth, fitted) = (&weights.raw, &weights.smooth, weights.smoothed());
     let (mut arms, mut khat_alone) = (Vec::with_capacity(2), Vec::with_capacity(2));
     for arm in [0_u8, 1] {
@@ -154,8 +173,8 @@ pub fn overlap_report(
     rows_at_risk.sort_by(|&a, &b| e[a].min(1.0 - e[a]).total_cmp(&e[b].min(1.0 - e[b])).then(a.cmp(&b)));
     let range = e.iter().fold((1.0_f64, 0.0_f64), |(lo, hi), e| (lo.min(*e), hi.max(*e)));
     let warnings = worries(&arms, &khat_alone, (rows_at_risk.len(), e.len()), options);
-    let report = OverlapReport { histogram: histogram(e, t), arms, range, rows_at_risk, warnings };
-    Ok((report, weights))
+    let held = Held { n: weights.extreme.beyond, bound: weights.map.bound.unwrap_or(0.0) };
+    Ok(OverlapReport { histogram: histogram(e, t), arms, range, rows_at_risk, held, warnings })
 }
 
 /// Shape of the tail of the positive weights; `None` when it is too short or flat.

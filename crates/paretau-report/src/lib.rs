@@ -20,6 +20,6 @@ pub use figure::{Content, Figure, FigureLine, FigurePoint, FigureRow, Panel};
 pub use page::{render, render_run};
 pub use records::{
     ArmOverlap, ArmWeights, Average, Balance, Bin, Curve, EffectGroup, EffectNode, EffectSplit, EffectSummary,
-    EffectTree, Findings, Interval, Making, ModelRecords, OtherArm, OverlapSummary, Param, Question, RunComparison,
+    EffectTree, Findings, FurtherArm, Interval, Making, ModelRecords, OverlapSummary, Param, Question, RunComparison,
     RunPair, RunPublished, RunRecords, RunScore, RunTail, SortedEffect, Subgroup, Tail, WeightRank,
 };

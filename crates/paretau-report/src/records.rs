@@ -14,7 +14,7 @@ pub struct ModelRecords {
     pub averages: Vec<Average>,
     /// The arms besides the two that the page is about.
     #[serde(default)]
-    pub other_arms: Vec<OtherArm>,
+    pub further_arms: Vec<FurtherArm>,
     /// What to be careful about, most important first.
     pub warnings: Vec<String>,
     /// What was done to the data.
@@ -86,7 +86,7 @@ pub struct Average {
 
 /// An arm besides the two that the page is about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct OtherArm {
+pub struct FurtherArm {
     /// Its value in the treatment column.
     pub name: String,
     /// Its rows.

@@ -1,13 +1,10 @@
 //! Facts about a fit that travel in the model file: what was asked, what came out, how far it can be trusted.
 
-use paretau_core::{Design, Diagnostics, Effects, Error, Family, OutcomeKind, Result, Seed, Warning};
+use paretau_core::{Diagnostics, Error, OutcomeKind, Result, Seed, Warning};
 use paretau_data::{Reading, RoleSpec};
-use paretau_nuisance::weights::BOUND;
-use paretau_nuisance::{Estimand, Nuisance, Observed, OverlapReport, Rule, Score, Weights, average_effect};
+use paretau_nuisance::{Estimand, OverlapReport, Score};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::registry;
 
 /// Everything a model knows about its own making.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -18,25 +15,20 @@ pub struct About {
     pub params: Value,
     /// Which columns played which role.
     pub roles: RoleSpec,
-    /// Values of the treatment column that mean control and treated.
-    pub arms: [String; 2],
-    /// The other arms, when the fit had several.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub other_arms: Vec<OtherArm>,
+    /// The arms, the control first; effects are against it.
+    pub arms: Vec<Arm>,
     /// Kind of outcome.
     pub outcome: OutcomeKind,
-    /// Training rows.
-    pub n_rows: usize,
-    /// Treated ones among them.
-    pub n_treated: usize,
     /// Feature columns after encoding.
     pub n_features: usize,
-    /// Average effects.
+    /// Average effects of the first treated arm.
     pub averages: Averages,
     /// What the fit had to say.
     pub diagnostics: Diagnostics,
-    /// Overlap, weights and their tail.
+    /// Overlap, weights and their tail, of the control and the first treated arm.
     pub overlap: OverlapReport,
+    /// What to be careful about, most important first: all of it, the overlap's and the estimator's included.
+    pub warnings: Vec<Warning>,
     /// What was done to the data.
     pub notes: Vec<String>,
     /// Version of paretau that fitted it.
@@ -54,32 +46,38 @@ pub struct About {
 }
 
 impl About {
-    /// What the fit itself warns of. What forests and nets say about the overlap in words of their own is left out where the
-    /// overlap's report says the same.
-    pub fn own_warnings(&self) -> impl Iterator<Item = &Warning> {
-        let known: Vec<&str> = self.overlap.warnings.iter().map(|w| w.code.as_str()).collect();
-        let (heavy, at_risk) =
-            (known.contains(&"heavy-tail"), known.contains(&"arms-hardly-overlap") || known.contains(&"rows-at-risk"));
-        let is_net = registry::find(&self.estimator).is_ok_and(|entry| entry.info().family == Family::Neural);
-        let repeated = move |code: &str| match code {
-            "heavy-weights" => heavy,
-            "little-overlap" => at_risk,
-            "poor-overlap" => at_risk && is_net,
-            _ => false,
-        };
-        self.diagnostics.warnings.iter().filter(move |w| !repeated(&w.code))
+    /// Training rows of all arms.
+    pub fn n_rows(&self) -> usize {
+        self.arms.iter().map(|arm| arm.n_rows).sum()
+    }
+
+    /// Training rows of the control and the first treated arm, and of the latter alone.
+    pub fn rows_compared(&self) -> (usize, usize) {
+        let rows = |k: usize| self.arms.get(k).map_or(0, |arm| arm.n_rows);
+        (rows(0) + rows(1), rows(1))
+    }
+
+    /// Values of the treatment column that mean control and treated.
+    pub fn pair(&self) -> [&str; 2] {
+        [0, 1].map(|k| self.arms.get(k).map_or("", |arm| arm.name.as_str()))
+    }
+
+    /// The arms beyond control and treated.
+    pub fn further_arms(&self) -> &[Arm] {
+        self.arms.get(2..).unwrap_or_default()
     }
 }
 
-/// An arm besides control and treated.
+/// An arm of the treatment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct OtherArm {
+pub struct Arm {
     /// Its value in the treatment column.
     pub name: String,
     /// Its training rows.
     pub n_rows: usize,
-    /// Average effect against the control over the rows of both.
-    pub ate: Estimate,
+    /// Average effect against the control over the rows of both; absent for the control.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ate: Option<Estimate>,
 }
 
 /// A number with its standard error and 95 % interval.
@@ -96,7 +94,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    fn from_score(score: Score) -> Result<Self> {
+    pub(crate) fn from_score(score: Score) -> Result<Self> {
         match (score.se, score.interval(0.95)) {
             (Some(se), Some((lo, hi))) => Ok(Self { value: score.value, se, lo, hi }),
             _ => Err(Error::Numeric { what: "the average effect", message: "it has no standard error".into() }),
@@ -116,15 +114,7 @@ pub struct Averages {
 }
 
 impl Averages {
-    /// Augmented inverse-propensity averages from predictions of the training rows.
-    pub fn estimate(design: &Design, effects: &Effects, e: &[f64]) -> Result<Self> {
-        let rows = Observed::of(design)?;
-        let nuisance = Nuisance::from_arms(effects.mu0.clone(), effects.mu1.clone(), e.to_vec());
-        let inverse = Weights::inverse(e, design.t(), Rule::Pareto, BOUND)?;
-        let average = |estimand| {
-            average_effect(&rows, &nuisance, &inverse.smooth, estimand)
-                .and_then(|average| Estimate::from_score(average.score))
-        };
+    pub(crate) fn of(average: impl Fn(Estimand) -> Result<Estimate>) -> Result<Self> {
         Ok(Self { ate: average(Estimand::All)?, att: average(Estimand::Treated)?, ato: average(Estimand::Overlap)? })
     }
 }

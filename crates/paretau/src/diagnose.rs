@@ -1,11 +1,13 @@
 //! Looking at data before any effect is estimated: do the arms overlap, and what does weighting do to them?
 
 use paretau_core::{Error, FitContext, Observer, Result, Seed};
-use paretau_data::{Encoder, EncoderPolicy, RoleSpec, Table, assign};
-use paretau_nuisance::{FeatureBalance, OverlapOptions, OverlapReport, overlap_report};
+use paretau_data::{RoleSpec, Table};
+use paretau_nuisance::weights::BOUND;
+use paretau_nuisance::{FeatureBalance, OverlapOptions, OverlapReport, Rule, Weights, overlap_report};
 
 use crate::findings::feature_balance;
-use crate::overlap::Overlap;
+use crate::prepared::{ArmsWanted, Prepared};
+use crate::propensity_weights::PropensityWeights;
 use crate::registry::BASES;
 
 /// What there is to say about a table before a fit.
@@ -28,18 +30,15 @@ pub struct Diagnosis {
 /// Fits propensities and reports on overlap and balance. Rows at risk are numbered as in the table, from 0.
 pub fn diagnose(table: Table, roles: &RoleSpec, seed: Seed, observer: &dyn Observer) -> Result<Diagnosis> {
     let base = BASES.first().ok_or_else(|| Error::unfit("there is no base learner"))?;
-    let assigned = assign(table, roles)?;
-    let all: Vec<usize> = (0..assigned.t.len()).collect();
-    let encoder = Encoder::fit(&assigned.features, &EncoderPolicy::from(base.handles()), &all)?;
-    let (x, _) = encoder.transform(&assigned.features)?;
-    let design = assigned.design(x, encoder.columns().to_vec())?;
+    let prepared = Prepared::new(table, roles, ArmsWanted::Pair, base.handles())?;
+    let Prepared { assigned, design, .. } = &prepared;
     let ctx = FitContext::new(seed, observer);
-    let (_, e) = Overlap::fit(&design, None, &ctx)?;
-    let (mut overlap, weights) = overlap_report(&e, (design.t(), design.weight()), &OverlapOptions::default())?;
+    let (_, e) = PropensityWeights::fit(design, None, &ctx)?;
+    let weights = Weights::inverse(&e, design.t(), Rule::Pareto, BOUND)?;
+    let mut overlap = overlap_report(&e, &weights, (design.t(), design.weight()), &OverlapOptions::default())?;
     overlap.rows_at_risk.iter_mut().for_each(|row| *row = assigned.rows[*row]);
-    let balance = feature_balance(&assigned, &design, &weights)?;
-    let mut notes = assigned.notes.clone();
-    notes.extend_from_slice(encoder.notes());
+    let balance = feature_balance(assigned, design, &weights)?;
+    let mut notes = prepared.notes();
     notes.extend(assigned.warnings.iter().map(|warning| format!("warning: {}", warning.message)));
     Ok(Diagnosis {
         n_rows: design.n_rows(),

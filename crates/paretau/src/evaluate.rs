@@ -2,15 +2,16 @@
 //!
 //! Scores without the truth need nuisances: expected outcomes and propensities by models that saw neither the row
 //! nor the effects being scored. They are cross-fitted here on the rows to score on, with the first base learner
-//! that can read their features, so that every model is judged by the same yardstick.
+//! that can read their features, so that every model is scored by the same yardstick.
 
 use paretau_core::{Design, Error, Event, FitContext, Observer, Params, Result, Seed};
-use paretau_data::{Assigned, Encoder, EncoderPolicy, RoleSpec, Table, assign};
+use paretau_data::{Assigned, RoleSpec, Table, assign};
 use paretau_eval::{Evidence, NamedScore};
 use paretau_nuisance::weights::BOUND;
 use paretau_nuisance::{Nuisance, Observed, Rule, Weights, cross_fit_nuisances};
 
 use crate::model::Model;
+use crate::prepared::Prepared;
 use crate::registry::BASES;
 
 /// All metrics that the rows allow.
@@ -25,7 +26,7 @@ pub fn evaluate(
     let predictions = model.predict(&assigned.features)?;
     let Yardstick { design, nuisance, scores } = yardstick(&assigned, seed, observer)?;
     paretau_eval::evaluate(&Evidence {
-        tau: &predictions.effects.tau,
+        tau: &predictions.arms[0].tau,
         rows: Some(Observed::of(&design)?),
         nuisance: Some(&nuisance),
         scores: Some(&scores),
@@ -49,10 +50,7 @@ pub struct Yardstick {
 /// The yardstick of rows, cross-fitted on them with the first base learner.
 pub fn yardstick(assigned: &Assigned, seed: Seed, observer: &dyn Observer) -> Result<Yardstick> {
     let base = BASES.first().ok_or_else(|| Error::unfit("there is no base learner"))?;
-    let rows: Vec<usize> = (0..assigned.t.len()).collect();
-    let encoder = Encoder::fit(&assigned.features, &EncoderPolicy::from(base.handles()), &rows)?;
-    let (x, _) = encoder.transform(&assigned.features)?;
-    let design = assigned.design(x, encoder.columns().to_vec())?;
+    let Prepared { design, .. } = Prepared::encode(assigned.clone(), base.handles())?;
     let ctx = FitContext::new(seed, observer);
     ctx.event(&Event::Stage { name: "cross-fitting nuisances".to_owned(), total: None });
     let nuisance = cross_fit_nuisances(&design, base.build(&Params::none())?.as_ref(), &ctx)?;

@@ -41,6 +41,7 @@
 //! `paretau-core`.
 
 mod about;
+mod assessment;
 mod configured;
 mod describe;
 mod diagnose;
@@ -49,21 +50,24 @@ mod findings;
 mod fit;
 mod model;
 pub mod model_file;
-mod overlap;
+mod prepared;
+mod propensity_weights;
 pub mod registry;
 mod report;
 mod scale;
 mod summary;
 mod threads;
+mod warnings;
 
-pub use about::{About, Averages, Estimate, OtherArm};
+pub use about::{About, Arm, Averages, Estimate};
 pub use configured::ConfiguredEstimator;
 pub use describe::{Description, ParamDescription, describe};
 pub use diagnose::{Diagnosis, diagnose};
 pub use evaluate::{Yardstick, evaluate, yardstick};
 pub use fit::{FitOptions, fit};
 pub use model::{Model, Predictions};
-pub use overlap::{Overlap, RowWeights};
+pub use prepared::{ArmsWanted, Prepared};
+pub use propensity_weights::{PropensityWeights, RowWeights};
 pub use registry::{DEFAULT_ESTIMATOR, TOOLBOX, find};
 pub use report::{records, report};
 pub use summary::four_digits;

@@ -9,7 +9,7 @@ use paretau_report::Findings;
 use serde::{Deserialize, Serialize};
 
 use crate::about::About;
-use crate::overlap::{Overlap, RowWeights};
+use crate::propensity_weights::{PropensityWeights, RowWeights};
 use crate::{model_file, registry};
 
 /// A fitted model.
@@ -18,7 +18,7 @@ pub struct Model {
     about: About,
     encoder: Encoder,
     fitted: Box<dyn FittedModel>,
-    overlap: Overlap,
+    propensity_weights: PropensityWeights,
     findings: Option<Findings>,
 }
 
@@ -31,15 +31,14 @@ impl std::fmt::Debug for Model {
 /// What a model says about some rows.
 #[derive(Debug, Clone)]
 pub struct Predictions {
-    /// Expected outcomes and effects.
-    pub effects: Effects,
-    /// The same for the other arms against the control, in the order of [`About::other_arms`].
-    pub other_arms: Vec<Effects>,
+    /// Expected outcomes and effects, one per treated arm, in the order of [`About::arms`] behind the control.
+    pub arms: Vec<Effects>,
     /// Propensities.
     pub e: Vec<f64>,
-    /// Arm of each row, where the table has the treatment column; `None` for other values or missing cells.
+    /// Arm of each row, where the table has the treatment column: its place in [`About::arms`]; `None` for other values or
+    /// missing cells.
     pub t: Option<Vec<Option<u8>>>,
-    /// Weights of the rows whose arm is known, in `t`'s order; absent rows have none.
+    /// Weights of the rows of the control and the first treated arm; not a number for the others.
     pub weights: Option<RowWeights>,
     /// What had to be done to the rows before they could be predicted.
     pub report: TransformReport,
@@ -59,10 +58,10 @@ impl Model {
         about: About,
         encoder: Encoder,
         fitted: Box<dyn FittedModel>,
-        overlap: Overlap,
+        propensity_weights: PropensityWeights,
         findings: Findings,
     ) -> Self {
-        Self { entry, about, encoder, fitted, overlap, findings: Some(findings) }
+        Self { entry, about, encoder, fitted, propensity_weights, findings: Some(findings) }
     }
 
     /// The estimator it came from.
@@ -88,23 +87,17 @@ impl Model {
     /// Predicts every row of a table that has the model's feature columns; the treatment column is optional.
     pub fn predict(&self, table: &Table) -> Result<Predictions> {
         let (x, report) = self.encoder.transform(table)?;
-        let mut arms = self.fitted.predict(&x, Want::Everything)?.into_iter().map(finite);
-        let effects = arms.next().unwrap_or_else(|| Err(Error::bad_model("it has no arms")))?;
-        let other_arms = arms.collect::<Result<Vec<_>>>()?;
-        let e = match (&effects.e, self.overlap.propensity(&x)?) {
+        let arms = self.fitted.predict(&x, Want::Everything)?.into_iter().map(finite).collect::<Result<Vec<_>>>()?;
+        let own = arms.first().ok_or_else(|| Error::bad_model("it has no arms"))?.e.as_ref();
+        let e = match (own, self.propensity_weights.propensity(&x)?) {
             (Some(own), _) => own.clone(),
             (None, Some(companion)) => companion,
             (None, None) => return Err(Error::bad_model("it has no propensity")),
         };
-        let t = table.column(&self.about.roles.treatment).map(|column| arms_of(column, &self.about.arms));
-        let weights = t
-            .as_ref()
-            .map(|t| -> Result<RowWeights> {
-                let known: Vec<u8> = t.iter().map(|arm| arm.unwrap_or(0)).collect();
-                self.overlap.weights(&e, &known)
-            })
-            .transpose()?;
-        Ok(Predictions { effects, other_arms, e, t, weights, report })
+        let names: Vec<&str> = self.about.arms.iter().map(|arm| arm.name.as_str()).collect();
+        let t = table.column(&self.about.roles.treatment).map(|column| arms_of(column, &names));
+        let weights = t.as_ref().map(|t| self.propensity_weights.weights(&e, t)).transpose()?;
+        Ok(Predictions { arms, e, t, weights, report })
     }
 
     /// Outcomes and effects of every row, without propensities and weights: the fast way when only effects are wanted.
@@ -138,7 +131,7 @@ impl Model {
             findings: self.findings.clone(),
         })?;
         state.nest("fitted", self.fitted.state()?);
-        state.nest("overlap", self.overlap.state()?);
+        state.nest("propensity", self.propensity_weights.state()?);
         Ok(state)
     }
 
@@ -153,12 +146,11 @@ impl Model {
         if fitted.n_features() != encoder.columns().len() {
             return Err(Error::bad_model("its encoder and its estimator disagree about the number of columns"));
         }
-        let n_arms = 1 + about.other_arms.len();
-        if fitted.n_treated_arms() != n_arms {
+        if fitted.n_treated_arms() + 1 != about.arms.len() {
             return Err(Error::bad_model("its description and its estimator disagree about the number of arms"));
         }
-        let overlap = Overlap::load(&state.nested("overlap")?)?;
-        Ok(Self { entry, about, encoder, fitted, overlap, findings })
+        let propensity_weights = PropensityWeights::load(&state.nested("propensity")?)?;
+        Ok(Self { entry, about, encoder, fitted, propensity_weights, findings })
     }
 
     /// The bytes of the model's file.

@@ -1,11 +1,12 @@
 //! From a model to the records of its report, and to the page.
 
-use paretau_core::{DEFAULT_VALID_SHARE, Result, Warning, set_pairs};
-use paretau_nuisance::{ArmOverlap, IMBALANCE, OverlapReport};
-use paretau_report::{Average, Balance, Bin, Curve, Interval, Making, ModelRecords, OverlapSummary, Param, Question};
+use paretau_core::{DEFAULT_VALID_SHARE, Result, set_pairs};
+use paretau_nuisance::{ArmOverlap, OverlapReport};
+use paretau_report::{
+    Average, Bin, Curve, FurtherArm, Interval, Making, ModelRecords, OverlapSummary, Param, Question,
+};
 
-use crate::about::{About, Estimate, OtherArm};
-use crate::findings;
+use crate::about::{About, Arm, Estimate};
 use crate::model::Model;
 
 /// One self-contained HTML page about a model.
@@ -20,19 +21,19 @@ pub fn records(model: &Model) -> ModelRecords {
     ModelRecords {
         question: Question {
             treatment: about.roles.treatment.clone(),
-            arms: about.arms.clone(),
+            arms: about.pair().map(str::to_owned),
             outcome: about.roles.outcome.clone(),
             binary: about.outcome == paretau_core::OutcomeKind::Binary,
-            n_rows: about.n_rows,
-            n_treated: about.n_treated,
+            n_rows: about.rows_compared().0,
+            n_treated: about.rows_compared().1,
             n_features: about.n_features,
             estimator: about.estimator.clone(),
             summary: info.summary.to_owned(),
             reference: info.reference.to_owned(),
         },
         averages: averages(about),
-        other_arms: about.other_arms.iter().map(other_arm).collect(),
-        warnings: warnings(model),
+        further_arms: about.further_arms().iter().filter_map(further_arm).collect(),
+        warnings: about.warnings.iter().map(|w| sentence(&w.message)).collect(),
         notes: about.notes.clone(),
         findings: model.findings().cloned(),
         overlap: overlap(&about.overlap),
@@ -54,8 +55,8 @@ fn interval(e: Estimate) -> Interval {
     Interval { value: e.value, lo: e.lo, hi: e.hi }
 }
 
-fn other_arm(arm: &OtherArm) -> paretau_report::OtherArm {
-    paretau_report::OtherArm { name: arm.name.clone(), n_rows: arm.n_rows, effect: interval(arm.ate) }
+fn further_arm(arm: &Arm) -> Option<FurtherArm> {
+    Some(FurtherArm { name: arm.name.clone(), n_rows: arm.n_rows, effect: interval(arm.ate?) })
 }
 
 fn averages(about: &About) -> Vec<Average> {
@@ -73,43 +74,6 @@ fn averages(about: &About) -> Vec<Average> {
             about.averages.ato,
         ),
     ]
-}
-
-/// Features that determine the outcome come first, for they explain most of what else looks odd; then the overlap and the
-/// balance, which bear on everything else.
-fn warnings(model: &Model) -> Vec<String> {
-    let about = model.about();
-    let (first, own): (Vec<_>, Vec<_>) = about.own_warnings().partition(|w| w.code == findings::DETERMINED);
-    let words = |w: &Warning| sentence(&w.message);
-    let overlap = about.overlap.warnings.iter().map(words);
-    first.into_iter().map(words).chain(overlap).chain(imbalance(model)).chain(own.into_iter().map(words)).collect()
-}
-
-/// A warning when weighting leaves the arms apart by more than chance would.
-fn imbalance(model: &Model) -> Option<String> {
-    /// Distances of so many standard errors are not chance, even among many features.
-    const ERRORS: f64 = 3.0;
-    let findings = model.findings()?;
-    let [control, treated] = &model.about().overlap.arms;
-    let error = (1.0 / control.ess_smoothed + 1.0 / treated.ess_smoothed).sqrt();
-    let limit = IMBALANCE.max(ERRORS * error);
-    let size = |b: &Balance| b.after.map_or(f64::INFINITY, f64::abs);
-    let off: Vec<&Balance> = findings.balance.iter().filter(|b| size(b) > limit).collect();
-    let worst = off.iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
-    let apart = worst.after.map_or_else(
-        || "which tells them apart completely".to_owned(),
-        |d| format!("which differs by {:.2} standard deviations", d.abs()),
-    );
-    let (count, verb) = if off.len() == 1 {
-        ("One feature".to_owned(), "differs")
-    } else {
-        (format!("{} features", off.len()), "differ")
-    };
-    Some(format!(
-        "{count} of {} still {verb} between the arms after weighting by the propensity, most of all {}, {apart}: the \
-         propensities do not make the arms alike, so the answer leans on the outcome model.",
-        findings.n_balanced, worst.name
-    ))
 }
 
 /// The text with a capital first letter and a full stop.

@@ -12,10 +12,11 @@ impl Model {
     /// The facts of the fit in a few lines: rows, average effects, overlap, what encoders read, warnings.
     pub fn summary(&self) -> String {
         let about = self.about();
+        let ((n_rows, n_treated), [control, treated]) = (about.rows_compared(), about.pair());
         let mut lines = vec![
             format!(
                 "{}: {} rows ({} treated), {} features after encoding",
-                about.estimator, about.n_rows, about.n_treated, about.n_features
+                about.estimator, n_rows, n_treated, about.n_features
             ),
             format!(
                 "average effect of `{}` on `{}`: {} (95 % interval {} to {})",
@@ -27,25 +28,24 @@ impl Model {
             ),
         ];
         // Where the arms hardly overlap, the average over everyone rests on extrapolation, and these two say more.
-        let [treated, either] = [&about.averages.att, &about.averages.ato].map(with_interval);
-        lines.push(format!("among the treated {treated}; among those who could have gone either way {either}"));
-        if !about.other_arms.is_empty() {
-            let (others, arms) = (about.other_arms.iter().map(|arm| arm.n_rows), 2 + about.other_arms.len());
-            let rows = about.n_rows + others.sum::<usize>();
+        let [of_treated, either] = [&about.averages.att, &about.averages.ato].map(with_interval);
+        lines.push(format!("among the treated {of_treated}; among those who could have gone either way {either}"));
+        if !about.further_arms().is_empty() {
+            let (rows, arms) = (about.n_rows(), about.arms.len());
             let (name, n_features) = (&about.estimator, about.n_features);
             lines[0] = format!("{name}: {rows} rows in {arms} arms, {n_features} features after encoding");
-            let pair = format!("arm `{}` against `{}` ({} rows of both):", about.arms[1], about.arms[0], about.n_rows);
+            let pair = format!("arm `{treated}` against `{control}` ({n_rows} rows of both):");
             lines.insert(1, pair);
         }
         lines.extend(about.overlap.in_words());
-        lines.extend(about.other_arms.iter().map(|arm| {
-            let (name, control, n_rows) = (&arm.name, &about.arms[0], arm.n_rows);
-            format!("arm `{name}` against `{control}` ({n_rows} rows): average effect {}", with_interval(&arm.ate))
+        lines.extend(about.further_arms().iter().filter_map(|arm| {
+            let (name, n_rows, ate) = (&arm.name, arm.n_rows, with_interval(&arm.ate?));
+            Some(format!("arm `{name}` against `{control}` ({n_rows} rows): average effect {ate}"))
         }));
         let roles =
             [(Role::Confounder, "confounders"), (Role::Instrument, "instruments"), (Role::Adjuster, "adjusters")];
         lines.extend(roles.into_iter().filter_map(|(role, label)| self.features_of(role, label)));
-        lines.extend(about.own_warnings().map(|warning| format!("warning: {}", warning.message)));
+        lines.extend(about.warnings.iter().map(|warning| format!("warning: {}", warning.message)));
         lines.join("\n")
     }
 

@@ -89,10 +89,9 @@ pub struct Assigned {
     pub id: Option<TableColumn>,
     /// The truth, when columns of it were named.
     pub oracle: Option<Oracle>,
-    /// The treatment column's values that stand for control and treated.
-    pub arms: [String; 2],
-    /// The values of the other arms, where several were asked for.
-    pub other_arms: Vec<String>,
+    /// The treatment column's values that stand for control and treated, then those of the other arms, where several were
+    /// asked for.
+    pub arms: Vec<String>,
     /// What was done that the analyst should know of.
     pub notes: Vec<String>,
     /// What looks wrong in the columns that are used.
@@ -118,7 +117,6 @@ impl Assigned {
     pub fn pair(&self, arm: u8) -> Self {
         let rows = self.rows_of_pair(arm);
         let pick = |values: &Vec<f64>| rows.iter().map(|&i| values[i]).collect::<Vec<f64>>();
-        let names: Vec<&String> = self.arms.iter().chain(&self.other_arms).collect();
         Self {
             features: self.features.select(&rows),
             rows: rows.iter().map(|&i| self.rows[i]).collect(),
@@ -129,8 +127,7 @@ impl Assigned {
             groups: self.groups.as_ref().map(|groups| rows.iter().map(|&i| groups[i]).collect()),
             id: self.id.as_ref().map(|id| id.select(&rows)),
             oracle: self.oracle.as_ref().map(|oracle| oracle.select(&rows)),
-            arms: [names[0].clone(), names[usize::from(arm)].clone()],
-            other_arms: vec![],
+            arms: [0, usize::from(arm)].into_iter().filter_map(|k| self.arms.get(k).cloned()).collect(),
             notes: self.notes.clone(),
             warnings: self.warnings.clone(),
             rows_left_out: self.rows_left_out + self.t.len() - rows.len(),
@@ -139,8 +136,7 @@ impl Assigned {
 
     /// The design of these rows with encoded features.
     pub fn design(&self, x: Features, columns: Vec<Column>) -> Result<Design> {
-        let mut design =
-            Design::with_arms(x, self.t.clone(), self.y.clone(), 2 + self.other_arms.len())?.named(columns)?;
+        let mut design = Design::with_arms(x, self.t.clone(), self.y.clone(), self.arms.len())?.named(columns)?;
         if let Some(weight) = &self.weight {
             design = design.weighted(weight.clone())?;
         }
@@ -192,9 +188,9 @@ fn give(table: Table, spec: &RoleSpec, several: bool) -> Result<Assigned> {
     }
     let pick = |values: &[f64]| rows.iter().map(|&i| values[i]).collect::<Vec<f64>>();
     let t: Vec<u8> = rows.iter().filter_map(|&i| arms.arm[i]).collect();
-    for (arm, name) in (0_u8..).zip(arms.names.iter().chain(&arms.others)) {
+    for (arm, name) in (0_u8..).zip(&arms.names) {
         if !t.contains(&arm) {
-            let wanted = if arms.others.is_empty() { "both arms" } else { "rows of every arm" };
+            let wanted = if arms.names.len() == 2 { "both arms" } else { "rows of every arm" };
             let message = format!("no row with an outcome has the value `{name}`; the effect needs {wanted}");
             return Err(table.error(Some(&spec.treatment), None, message));
         }
@@ -245,7 +241,6 @@ fn give(table: Table, spec: &RoleSpec, several: bool) -> Result<Assigned> {
         id,
         oracle,
         arms: arms.names,
-        other_arms: arms.others,
         notes,
         warnings,
         rows_left_out,

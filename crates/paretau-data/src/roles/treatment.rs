@@ -15,10 +15,8 @@ pub(super) struct Arms {
     pub(super) arm: Vec<Option<u8>>,
     /// Whether the cell is missing.
     pub(super) missing: Vec<bool>,
-    /// The values that mean control and treated.
-    pub(super) names: [String; 2],
-    /// The values of the other arms, where several are wanted.
-    pub(super) others: Vec<String>,
+    /// The values that mean control and treated, then those of the other arms, where several are wanted.
+    pub(super) names: Vec<String>,
     /// Which spellings were joined.
     pub(super) note: Option<String>,
 }
@@ -59,8 +57,7 @@ pub(super) fn decode(table: &Table, column: &TableColumn, spec: &RoleSpec, sever
     Ok(Arms {
         arm: codes.iter().map(|&c| arm_of.get(c as usize).copied().flatten()).collect(),
         missing: codes.iter().map(|&c| c == Text::MISSING).collect(),
-        names: [values[control].clone(), values[treated].clone()],
-        others: others.into_iter().map(|v| values[v].clone()).collect(),
+        names: [control, treated].into_iter().chain(others).map(|v| values[v].clone()).collect(),
         note,
     })
 }
@@ -168,15 +165,15 @@ impl<'a> Values<'a> {
     }
 }
 
-/// The arm of each cell of a treatment column in new data, given the values that meant control and treated when the
-/// model was fitted; `None` for missing cells and other values. `1`, `1.0` and `TRUE` are one value.
-pub fn arms_of(column: &TableColumn, arms: &[String; 2]) -> Vec<Option<u8>> {
-    let numbers = [0, 1].map(|arm| arms[arm].parse::<f64>().ok());
-    let of_number = |value: f64| (0..2_u8).find(|&arm| numbers[usize::from(arm)] == Some(value));
+/// The arm of each cell of a treatment column in new data, given the values that meant the arms when the model was fitted; `None` for missing cells and other values. `1`, `1.0` and `TRUE` are one value.
+pub fn arms_of(column: &TableColumn, arms: &[&str]) -> Vec<Option<u8>> {
+    let numbers: Vec<Option<f64>> = arms.iter().map(|arm| arm.parse::<f64>().ok()).collect();
+    let place = |found: Option<usize>| found.and_then(|arm| u8::try_from(arm).ok());
+    let of_number = |value: f64| place(numbers.iter().position(|number| *number == Some(value)));
     let of_text = |level: &str| {
-        let same = (0..2_u8).find(|&arm| arms[usize::from(arm)] == level);
-        let same = same.or_else(|| (0..2_u8).find(|&arm| fold(&arms[usize::from(arm)]) == fold(level)));
-        same.or_else(|| match classify(level.as_bytes()) {
+        let same = arms.iter().position(|arm| *arm == level);
+        let same = same.or_else(|| arms.iter().position(|arm| fold(arm) == fold(level)));
+        place(same).or_else(|| match classify(level.as_bytes()) {
             Cell::Number(value) => of_number(value),
             Cell::Bool(value) => of_number(f64::from(u8::from(value))),
             _ => None,

@@ -24,7 +24,7 @@ pub(crate) fn answer(records: &ModelRecords) -> Result<Section> {
     if let Some(average) = records.averages.first() {
         let _ = write!(html, "<p class=\"lead\">{}</p>", sentence(&records.question, average.effect, unit));
     }
-    html += &other_arms(records, unit);
+    html += &further_arms(records, unit);
     html += &warnings(&records.warnings);
     let chart = averages(records, unit).html(&meanings(records))?;
     let _ = write!(html, "<div class=\"pair\"><div>{}</div>{chart}</div>", context(records, unit));
@@ -56,12 +56,12 @@ fn sentence(question: &Question, effect: Interval, unit: Unit) -> String {
 }
 
 /// The arms that the rest of the page is silent about.
-fn other_arms(records: &ModelRecords, unit: Unit) -> String {
-    if records.other_arms.is_empty() {
+fn further_arms(records: &ModelRecords, unit: Unit) -> String {
+    if records.further_arms.is_empty() {
         return String::new();
     }
     let [control, treated] = records.question.arms.each_ref().map(|arm| code(arm));
-    let items = records.other_arms.iter().map(|arm| {
+    let items = records.further_arms.iter().map(|arm| {
         let Interval { value, lo, hi } = arm.effect;
         format!(
             "<li>{} ({} people): {}, 95 % interval {} to {}</li>",
@@ -73,7 +73,7 @@ fn other_arms(records: &ModelRecords, unit: Unit) -> String {
         )
     });
     format!(
-        "<p>This page is about {treated} against {control} and the people in these two arms. The other arms against {control}, on \
+        "<p>This page is about {treated} against {control} and the people in these two arms. The further arms against {control}, on \
          average:</p><ul>{}</ul>",
         items.collect::<String>()
     )

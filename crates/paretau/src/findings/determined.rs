@@ -7,7 +7,7 @@
 use paretau_core::{Design, Seed, Warning};
 
 /// A stable key for programs.
-pub(crate) const DETERMINED: &str = "outcome-determined";
+const DETERMINED: &str = "outcome-determined";
 /// Share of the outcome's variance, on rows that were not used for the search, from which on it counts as determined.
 const ALMOST_ALL: f64 = 0.999;
 /// Columns that may be needed together.

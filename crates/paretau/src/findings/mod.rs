@@ -14,13 +14,13 @@ use paretau_data::{Assigned, Encoder, EncoderPolicy};
 use paretau_eval::effect_groups;
 use paretau_kernels::numeric::mean_sd;
 use paretau_nuisance::inference::{mean, normal_quantile};
-use paretau_nuisance::weights::BOUND;
-use paretau_nuisance::{FeatureBalance, Nuisance, Observed, Rule, Score, Weights, balance};
+use paretau_nuisance::{FeatureBalance, Observed, Score, Weights, balance};
 use paretau_report::{Balance, Bin, EffectGroup, EffectSummary, Findings, Interval, SortedEffect};
 
 pub(crate) use self::cross_check::cross_check;
-pub(crate) use self::determined::{DETERMINED, determined};
+pub(crate) use self::determined::determined;
 use self::grouped::Grouped;
+use crate::assessment::Weighted;
 
 /// Points of the sorted effects, less one.
 const STEPS: usize = 100;
@@ -60,19 +60,11 @@ impl ScoredRows<'_> {
     }
 }
 
-/// Everything the report wants to know about the training rows. `weights` are their inverse weights by the propensities `e`.
-pub(crate) fn find(
-    assigned: &Assigned,
-    design: &Design,
-    effects: &Effects,
-    held_out: bool,
-    e: &[f64],
-    weights: &Weights,
-) -> Result<Findings> {
-    let rows = Observed::of(design)?;
-    let nuisance = Nuisance::from_arms(effects.mu0.clone(), effects.mu1.clone(), e.to_vec());
-    let inverse = Weights::inverse(e, design.t(), Rule::Pareto, BOUND)?;
-    let evidence = ScoredRows { design, effects, scores: nuisance.scores(&rows, &inverse.smooth) };
+/// Everything the report wants to know about the training rows, by their one set of weights.
+pub(crate) fn find(weighted: &Weighted<'_>, held_out: bool) -> Result<Findings> {
+    let (assigned, design, effects) = (&*weighted.pair.assigned, &*weighted.pair.design, &*weighted.pair.effects);
+    let (rows, weights) = (weighted.rows()?, &weighted.weights);
+    let evidence = ScoredRows { design, effects, scores: weighted.nuisance.scores(&rows, &weights.smooth) };
     let summary = summary(effects, held_out);
     let varies = summary.sd > 0.0;
     let grouped = if varies { Grouped::of(&assigned.features, &effects.tau, MOST_FEATURES) } else { vec![] };

@@ -41,14 +41,16 @@ fn ranks(n: usize) -> impl Iterator<Item = usize> {
 mod tests {
     use super::*;
     use paretau_core::Seed;
-    use paretau_nuisance::{OverlapOptions, overlap_report};
+    use paretau_nuisance::weights::BOUND;
+    use paretau_nuisance::{OverlapOptions, Rule, overlap_report};
 
     #[test]
     fn the_tail_told_is_the_tail_that_smoothed() {
         let mut rng = Seed(5).rng();
         let e: Vec<f64> = (0..900).map(|_| 1.0 / (1.0 + (-2.0 * rng.normal()).exp())).collect();
         let t: Vec<u8> = e.iter().map(|e| u8::from(rng.bernoulli(*e))).collect();
-        let (report, sets) = overlap_report(&e, (&t, None), &OverlapOptions::default()).unwrap();
+        let sets = Weights::inverse(&e, &t, Rule::Pareto, BOUND).unwrap();
+        let report = overlap_report(&e, &sets, (&t, None), &OverlapOptions::default()).unwrap();
         for arm in [0, 1] {
             let weights = of_arm(&sets, &t, arm);
             let tail = weights.tail.unwrap();

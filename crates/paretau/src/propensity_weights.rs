@@ -1,21 +1,22 @@
 //! The propensity and the weights that come with every model, whatever its estimator.
 //!
 //! An estimator with a propensity of its own is taken at its word; for the others a companion, the first base
-//! learner that can read the features, is fitted beside them. Weights are the paper's, smoothed row by row with the
-//! tail that was fitted on the training rows, so that a row's weight does not depend on the batch it comes in.
+//! learner that can read the features, is fitted beside them. Weights are inverse probabilities of the arm that was
+//! received, those that the averages and the page use, smoothed row by row with the tails that were fitted on the training
+//! rows, so that a row's weight does not depend on the batch it comes in.
 
 use paretau_core::{
     BaseEntry, ColumnKind, Design, Error, Features, FitContext, FittedRegressor, RegressionTask, Result, State, Target,
 };
 use paretau_kernels::pareto::TailMap;
-use paretau_nuisance::{WeightMap, Weights};
+use paretau_nuisance::{Kind, Rule, WeightMap};
 use serde::{Deserialize, Serialize};
 
 use crate::registry::{BASES, TOOLBOX};
 
 /// Propensity and weights of one fitted model.
 #[derive(Debug)]
-pub struct Overlap {
+pub struct PropensityWeights {
     companion: Option<Companion>,
     map: WeightMap,
 }
@@ -34,7 +35,7 @@ impl std::fmt::Debug for Companion {
 /// Weights of some rows before and after smoothing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowWeights {
-    /// `1 + P(t)/P(1-t) (1/e_t - 1)`.
+    /// `1/P(t | x)`; not a number where the arm is not known.
     pub raw: Vec<f64>,
     /// The same with its tail smoothed.
     pub smooth: Vec<f64>,
@@ -43,16 +44,22 @@ pub struct RowWeights {
 #[derive(Serialize, Deserialize)]
 struct Saved {
     companion: Option<String>,
+    kind: Kind,
+    rule: Rule,
+    bound: Option<f64>,
     share: f64,
-    mu: f64,
-    sigma: f64,
-    xi: f64,
+    /// Start, scale and shape of each arm's tail.
+    tails: [(f64, f64, f64); 2],
 }
 
-impl Overlap {
+impl PropensityWeights {
     /// Fits on the training rows. `own` is the estimator's own propensity of these rows, when it has one.
     /// Returns the training rows' propensities too: known ones, held-out ones where there are any.
-    pub fn fit(design: &Design, own: Option<&[f64]>, ctx: &FitContext<'_>) -> Result<(Self, Vec<f64>)> {
+    pub(crate) fn fit(
+        design: &Design,
+        own: Option<&[f64]>,
+        ctx: &FitContext<'_>,
+    ) -> Result<(PropensityModel, Vec<f64>)> {
         let n = design.n_rows() as f64;
         let share = design.t().iter().map(|&t| f64::from(t)).sum::<f64>() / n;
         let companion = if own.is_some() { None } else { Some(Companion::fit(design, ctx)?) };
@@ -65,8 +72,7 @@ impl Overlap {
             },
             (None, None, None) => vec![share; design.n_rows()],
         };
-        let map = Weights::balancing(&e, design.t())?.map;
-        Ok((Self { companion, map }, e))
+        Ok((PropensityModel { companion }, e))
     }
 
     /// Propensities of rows from the companion; `None` when the estimator has its own.
@@ -74,49 +80,74 @@ impl Overlap {
         self.companion.as_ref().map(|companion| companion.regressor.predict(x)).transpose()
     }
 
-    /// Weights of rows of known arm.
-    pub fn weights(&self, e: &[f64], t: &[u8]) -> Result<RowWeights> {
-        let raw = e.iter().zip(t).map(|(&e, &t)| self.map.raw(e, t)).collect();
-        let smooth = e.iter().zip(t).map(|(&e, &t)| self.map.weight(e, t)).collect::<Result<_>>()?;
-        Ok(RowWeights { raw, smooth })
+    /// Weights of rows; those of unknown arm have none, which is not a number.
+    pub fn weights(&self, e: &[f64], t: &[Option<u8>]) -> Result<RowWeights> {
+        let known = |t: &Option<u8>| t.filter(|&t| t < 2);
+        let raw = e.iter().zip(t).map(|(&e, t)| known(t).map_or(f64::NAN, |t| self.map.raw(e, t))).collect();
+        let smooth = e.iter().zip(t).map(|(&e, t)| known(t).map_or(Ok(f64::NAN), |t| self.map.weight(e, t)));
+        Ok(RowWeights { raw, smooth: smooth.collect::<Result<_>>()? })
     }
 
     /// Everything needed to bring it back.
     pub fn state(&self) -> Result<State> {
-        // One tail of all rows: both arms have the same.
-        let [tail, _] = &self.map.tails;
+        let map = &self.map;
+        let tails = map.tails.each_ref().map(|tail| (tail.mu, tail.sigma, tail.xi));
         let mut state = State::new(&Saved {
             companion: self.companion.as_ref().map(|c| c.base.name().to_owned()),
-            share: self.map.share,
-            mu: tail.mu,
-            sigma: tail.sigma,
-            xi: tail.xi,
+            kind: map.kind,
+            rule: map.rule,
+            bound: map.bound,
+            share: map.share,
+            tails,
         })?;
-        state.put_f64("tail", &[tail.tail.len()], tail.tail.clone());
+        for (arm, tail) in map.tails.iter().enumerate() {
+            state.put_f64(TAILS[arm], &[tail.tail.len()], tail.tail.clone());
+        }
         if let Some(companion) = &self.companion {
             state.nest("regressor", companion.regressor.state()?);
         }
         Ok(state)
     }
 
-    /// The overlap of a saved model.
+    /// The propensity and weights of a saved model.
     pub fn load(state: &State) -> Result<Self> {
-        let saved: Saved = state.parse()?;
-        let length = state.tensors.get("tail").map_or(0, |tail| tail.shape().iter().product());
-        let tail = state.f64("tail", &[length])?.to_vec();
-        let companion = saved
-            .companion
+        let Saved { companion, kind, rule, bound, share, tails } = state.parse()?;
+        let tail = |arm: usize| -> Result<TailMap> {
+            let length = state.tensors.get(TAILS[arm]).map_or(0, |tail| tail.shape().iter().product());
+            let (mu, sigma, xi) = tails[arm];
+            let tail = TailMap { mu, sigma, xi, tail: state.f64(TAILS[arm], &[length])?.to_vec() };
+            tail.check().map_err(|e| Error::bad_model(format!("its weight tail is damaged: {e}")))?;
+            Ok(tail)
+        };
+        let companion = companion
             .map(|name| -> Result<Companion> {
                 let base = TOOLBOX.base(&name).map_err(|e| Error::bad_model(e.to_string()))?;
                 Ok(Companion { base, regressor: base.load(&state.nested("regressor")?)? })
             })
             .transpose()?;
-        let tail = TailMap { mu: saved.mu, sigma: saved.sigma, xi: saved.xi, tail };
-        tail.check().map_err(|e| Error::bad_model(format!("its weight tail is damaged: {e}")))?;
-        if !(saved.share > 0.0 && saved.share < 1.0) {
+        if !(share > 0.0 && share < 1.0) {
             return Err(Error::bad_model("its share of treated rows is not between 0 and 1"));
         }
-        Ok(Self { companion, map: WeightMap::balancing(saved.share, tail) })
+        if bound.is_some_and(|bound| !(bound > 0.0 && bound < 0.5)) {
+            return Err(Error::bad_model("the bound of its propensities is not between 0 and 1/2"));
+        }
+        Ok(Self { companion, map: WeightMap { kind, rule, bound, share, tails: [tail(0)?, tail(1)?] } })
+    }
+}
+
+/// Names of the tails' largest weights in the state.
+const TAILS: [&str; 2] = ["tail0", "tail1"];
+
+/// A propensity whose weights are still to come.
+#[derive(Debug)]
+pub(crate) struct PropensityModel {
+    companion: Option<Companion>,
+}
+
+impl PropensityModel {
+    /// The propensity with the weights of the training rows.
+    pub(crate) fn with_weights(self, map: WeightMap) -> PropensityWeights {
+        PropensityWeights { companion: self.companion, map }
     }
 }
 

@@ -1,0 +1,80 @@
+//! A table made ready for a fit: columns in their roles, features encoded, rows as a design. Fits, scores and diagnoses all
+//! begin here.
+
+use std::borrow::Cow;
+
+use paretau_core::{Design, Effects, Handles, Result};
+use paretau_data::{Assigned, Encoder, EncoderPolicy, RoleSpec, Table, assign, assign_all_arms};
+
+/// Which rows of a table with several values of the treatment take part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArmsWanted {
+    /// Those of the control and of one treated value.
+    Pair,
+    /// Those of every value.
+    All,
+}
+
+/// Rows in their roles with encoded features.
+#[derive(Debug)]
+pub struct Prepared {
+    /// Columns in their roles.
+    pub assigned: Assigned,
+    /// How the features were encoded, fitted on these rows.
+    pub encoder: Encoder,
+    /// What estimators learn from.
+    pub design: Design,
+}
+
+impl Prepared {
+    /// Gives roles and encodes for whoever takes what `handles` says.
+    pub fn new(table: Table, roles: &RoleSpec, arms: ArmsWanted, handles: Handles) -> Result<Self> {
+        let assigned = match arms {
+            ArmsWanted::Pair => assign(table, roles)?,
+            ArmsWanted::All => assign_all_arms(table, roles)?,
+        };
+        Self::encode(assigned, handles)
+    }
+
+    /// Encodes rows that have their roles.
+    pub fn encode(assigned: Assigned, handles: Handles) -> Result<Self> {
+        let rows: Vec<usize> = (0..assigned.t.len()).collect();
+        let encoder = Encoder::fit(&assigned.features, &EncoderPolicy::from(handles), &rows)?;
+        let (x, _) = encoder.transform(&assigned.features)?;
+        let design = assigned.design(x, encoder.columns().to_vec())?;
+        Ok(Self { assigned, encoder, design })
+    }
+
+    /// What was done to the data.
+    pub fn notes(&self) -> Vec<String> {
+        self.assigned.notes.iter().chain(self.encoder.notes()).cloned().collect()
+    }
+
+    /// The rows of the control and of the `k`-th arm, with the predictions of that arm's effects.
+    pub(crate) fn pair<'a>(&'a self, k: usize, effects: &'a Effects) -> Result<Pair<'a>> {
+        if self.assigned.arms.len() == 2 {
+            return Ok(Pair {
+                assigned: Cow::Borrowed(&self.assigned),
+                design: Cow::Borrowed(&self.design),
+                effects: Cow::Borrowed(effects),
+            });
+        }
+        let arm = u8::try_from(k).unwrap_or(u8::MAX);
+        let (rows, assigned) = (self.assigned.rows_of_pair(arm), self.assigned.pair(arm));
+        let design = assigned.design(self.design.x().select(&rows), self.design.columns().to_vec())?;
+        let design = design.with_outcome(self.design.outcome())?;
+        Ok(Pair {
+            assigned: Cow::Owned(assigned),
+            design: Cow::Owned(design),
+            effects: Cow::Owned(effects.select(&rows)),
+        })
+    }
+}
+
+/// The rows of the control and of one other arm, which is then the treated one; borrowed where these are all rows.
+pub(crate) struct Pair<'a> {
+    pub(crate) assigned: Cow<'a, Assigned>,
+    pub(crate) design: Cow<'a, Design>,
+    /// Predictions for these rows.
+    pub(crate) effects: Cow<'a, Effects>,
+}

@@ -1,0 +1,58 @@
+//! What to be careful about after a fit: the one place where warnings are gathered, most important first.
+
+use paretau_core::{Seed, Warning};
+use paretau_nuisance::{IMBALANCE, OverlapReport};
+use paretau_report::{Balance, Findings};
+
+use crate::about::Averages;
+use crate::findings;
+use crate::fit::Fitted;
+use crate::prepared::Pair;
+
+/// All warnings about a fit. Features that determine the outcome come first, for they explain most of what else looks odd;
+/// then the overlap and the balance, which bear on everything else; then what the data and the estimator had to say.
+pub(crate) fn of_fit(
+    fitted: &Fitted,
+    pair: &Pair<'_>,
+    (overlap, found, averages): (&OverlapReport, &Findings, &Averages),
+    seed: Seed,
+) -> Vec<Warning> {
+    let names = pair.assigned.features.columns().iter().map(|column| column.name.as_str());
+    let mut all: Vec<Warning> = findings::determined(&pair.design, names, seed).into_iter().collect();
+    all.extend(overlap.warnings.iter().cloned());
+    all.extend(imbalance(overlap, found));
+    all.extend(fitted.scale.iter().cloned());
+    all.extend(fitted.prepared.assigned.warnings.iter().cloned());
+    all.extend(fitted.model.diagnostics().warnings.iter().cloned());
+    all.extend(findings::cross_check(found.effects.mean, &averages.ate));
+    all
+}
+
+/// A warning when weighting leaves the arms apart by more than chance would.
+fn imbalance(overlap: &OverlapReport, findings: &Findings) -> Option<Warning> {
+    /// Distances of so many standard errors are not chance, even among many features.
+    const ERRORS: f64 = 3.0;
+    let [control, treated] = &overlap.arms;
+    let error = (1.0 / control.ess_smoothed + 1.0 / treated.ess_smoothed).sqrt();
+    let limit = IMBALANCE.max(ERRORS * error);
+    let size = |b: &Balance| b.after.map_or(f64::INFINITY, f64::abs);
+    let off: Vec<&Balance> = findings.balance.iter().filter(|b| size(b) > limit).collect();
+    let worst = off.iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
+    let apart = worst.after.map_or_else(
+        || "which separates them completely".to_owned(),
+        |d| format!("which differs by {:.2} standard deviations", d.abs()),
+    );
+    let (count, verb) = if off.len() == 1 {
+        ("One feature".to_owned(), "differs")
+    } else {
+        (format!("{} features", off.len()), "differ")
+    };
+    Some(Warning {
+        code: "arms-not-balanced".to_owned(),
+        message: format!(
+            "{count} of {} still {verb} between the arms after weighting by the propensity, most of all {}, {apart}: the \
+             propensities do not make the arms alike, so the answer leans on the outcome model.",
+            findings.n_balanced, worst.name
+        ),
+    })
+}
