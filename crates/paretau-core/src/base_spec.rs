@@ -46,7 +46,7 @@ impl BaseSpec {
     fn overlaid(mut self, fields: &Map<String, Value>) -> Option<Reading> {
         for (key, value) in fields {
             match (key.as_str(), value) {
-                ("name", Value::String(name)) => self.name = name.trim().to_owned(),
+                ("name", Value::String(name)) => name.trim().clone_into(&mut self.name),
                 ("params", Value::Object(own)) => {
                     self.params.0.extend(own.iter().map(|(k, v)| (k.clone(), v.clone())));
                 }

@@ -42,7 +42,7 @@ pub(crate) struct Widths {
     pub(crate) heads: Vec<usize>,
 }
 
-impl<'a> dyn NetKind + 'a {
+impl dyn NetKind + '_ {
     /// The nets.
     pub(crate) fn spec(&self, size: Size, choice: Choice) -> RepSpec {
         let (training, widths) = (self.training(), self.widths());

@@ -99,7 +99,7 @@ impl Calibrator {
     }
 
     /// Number of knots.
-    pub fn len(&self) -> usize {
+    pub fn n_knots(&self) -> usize {
         self.from.len()
     }
 }
@@ -132,6 +132,6 @@ mod tests {
         assert!(map.apply(0.9) < 1.0 && map.apply(0.9) > 0.8);
         let mut state = State::new(&0).unwrap();
         map.put(&mut state, "c");
-        assert_eq!(Calibrator::get(&state, "c", map.len()).unwrap(), map);
+        assert_eq!(Calibrator::get(&state, "c", map.n_knots()).unwrap(), map);
     }
 }

@@ -218,7 +218,7 @@ pub fn fit_folds(
     seeds: Seed,
     ctx: &FitContext<'_>,
 ) -> Result<FoldFits> {
-    let fitted: Vec<Result<(Box<dyn FittedRegressor>, Vec<f64>)>> = parts
+    let fitted: Vec<Result<_>> = parts
         .par_iter()
         .enumerate()
         .map(|(k, fold)| {

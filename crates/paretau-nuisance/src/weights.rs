@@ -121,7 +121,7 @@ impl Weights {
             tails: [TailMap::identity(), TailMap::identity()],
         };
         if options.rule == Rule::Psis {
-            return psis(e, t, map);
+            return Ok(psis(e, t, map));
         }
         let mut extreme = Extreme::default();
         let raw: Vec<f64> = e
@@ -279,7 +279,7 @@ fn balancing(e: f64, t: u8, share: f64) -> f64 {
 }
 
 /// Weights by [`Rule::Psis`].
-fn psis(e: &[f64], t: &[u8], map: WeightMap) -> Result<Weights> {
+fn psis(e: &[f64], t: &[u8], map: WeightMap) -> Weights {
     let n = e.len();
     let mut weights = Weights {
         kind: map.kind,
@@ -303,7 +303,7 @@ fn psis(e: &[f64], t: &[u8], map: WeightMap) -> Result<Weights> {
         let mean = v.iter().sum::<f64>() / v.len().max(1) as f64;
         rows.iter().zip(&v).for_each(|(&i, v)| weights.smooth[i] = v / (mean * own));
     }
-    Ok(weights)
+    weights
 }
 
 fn check(e: &[f64], t: &[u8], options: &WeightOptions) -> Result<()> {

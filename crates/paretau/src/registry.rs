@@ -191,7 +191,7 @@ mod tests {
         let refused = |name: &str, params: Params| find(name).unwrap().resolved(&params).unwrap_err().to_string();
         assert_eq!(
             refused("tarnet", Params::none().with("alpha", 0.3)),
-            "`tarnet` has no parameter `alpha`; `causal-forest`, `causal-forest-dml` and `ganite` have it"
+            "`tarnet` has no parameter `alpha`; `causal-forest` and `ganite` have it"
         );
         assert_eq!(
             refused("tarnet", Params::none().with("beta", 0.3)),

@@ -118,7 +118,7 @@ impl FittedModel for MetaModel {
 
     fn state(&self) -> Result<State> {
         let bases = self.models.0.iter().map(|(name, part)| ((*name).to_owned(), part.base.clone())).collect();
-        let length = |part: &BaseModel| part.calibration.as_ref().map(Calibrator::len);
+        let length = |part: &BaseModel| part.calibration.as_ref().map(Calibrator::n_knots);
         let knots = self.models.0.iter().filter_map(|(name, part)| Some(((*name).to_owned(), length(part)?))).collect();
         let mut state = State::new(&Saved {
             recipe: self.recipe.name().to_owned(),

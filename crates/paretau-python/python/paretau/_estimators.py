@@ -28,17 +28,17 @@ __all__ = [
 
 
 class LinearEffect(Estimator):
-    """One ridge regression an arm: the effect is linear in the features.
+    """One ridge regression per arm: the effect is linear in the features.
 
     Presets of this class, by registry name:
 
-    - ``lr-2``: One ridge regression an arm: the effect is linear in the features (the defaults)
+    - ``lr-2``: One ridge regression per arm: the effect is linear in the features (the defaults)
     - ``lr-1``: Ridge regression with the treatment as a column: one effect for everyone (``arms="shared"``)
 
     Parameters
     ----------
     arms : str, default "separate"
-        `shared`: one model, treatment as an unpenalised column, a constant effect; `separate`: one model an arm. Takes
+        `shared`: one model, treatment as an unpenalised column, a constant effect; `separate`: one model per arm. Takes
         one of shared, separate.
     penalty : float or None, default None
         Ridge penalty on standardised features, per unit of row weight; auto chooses by cross-validation. Takes a number
@@ -86,10 +86,9 @@ class SLearner(Estimator):
 
     Parameters
     ----------
-    base : str, default "forest"
-        Base learner of the outcome models, by name (forest, ridge, …). Takes a word.
-    base_params : str, default ""
-        Parameters of `base`, as `key=value` pairs with commas between. Takes a word.
+    base : str or dict, default "forest"
+        Base learner of the outcome models (forest, ridge, …); its parameters are `base.KEY`. Takes a base learner: its
+        name, or { name, params }.
     random_state : int, numpy generator or None, default 0
         Source of all randomness; the same number gives the same bits, whatever the number of threads.
     n_jobs : int or None, default None
@@ -109,28 +108,25 @@ class SLearner(Estimator):
     def __init__(
         self,
         *,
-        base: str = "forest",
-        base_params: str = "",
+        base: str | dict[str, Any] = "forest",
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
         self.base = base
-        self.base_params = base_params
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
 
 class TLearner(Estimator):
-    """One outcome model an arm.
+    """One outcome model per arm.
 
     Parameters
     ----------
-    base : str, default "forest"
-        Base learner of the outcome models, by name (forest, ridge, …). Takes a word.
-    base_params : str, default ""
-        Parameters of `base`, as `key=value` pairs with commas between. Takes a word.
+    base : str or dict, default "forest"
+        Base learner of the outcome models (forest, ridge, …); its parameters are `base.KEY`. Takes a base learner: its
+        name, or { name, params }.
     random_state : int, numpy generator or None, default 0
         Source of all randomness; the same number gives the same bits, whatever the number of threads.
     n_jobs : int or None, default None
@@ -150,14 +146,12 @@ class TLearner(Estimator):
     def __init__(
         self,
         *,
-        base: str = "forest",
-        base_params: str = "",
+        base: str | dict[str, Any] = "forest",
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
         self.base = base
-        self.base_params = base_params
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -168,21 +162,16 @@ class XLearner(Estimator):
 
     Parameters
     ----------
-    base : str, default "forest"
-        Base learner of the outcome models, by name (forest, ridge, …). Takes a word.
-    base_params : str, default ""
-        Parameters of `base`, as `key=value` pairs with commas between. Takes a word.
-    effect_base : str or None, default None
-        Base learner of the effect model; auto is `base`. Takes a word. None lets the data decide.
-    effect_params : str or None, default None
-        Parameters of `effect_base` as `key=value` pairs; auto is those of `base`, and in the r- and dr-learner honest
-        trees with larger leaves where the base has them. Takes a word. None lets the data decide.
-    propensity_base : str or None, default None
+    base : str or dict, default "forest"
+        Base learner of the outcome models (forest, ridge, …); its parameters are `base.KEY`. Takes a base learner: its
+        name, or { name, params }.
+    effect_base : str or dict or None, default None
+        Base learner of the effect model; auto is `base`, and in the r- and dr-learner with what it recommends for noisy
+        targets (of a forest, honest trees with larger leaves). Takes a base learner: its name, or { name, params }.
+        None lets the data decide.
+    propensity_base : str or dict or None, default None
         Base learner of the propensity (`ridge` is penalised logistic regression); auto takes the better held out of
-        `ridge` and `base`. Takes a word. None lets the data decide.
-    propensity_params : str, default ""
-        Parameters of `propensity_base` (of `ridge` when that is auto), as `key=value` pairs with commas between. Takes
-        a word.
+        `ridge` and `base`. Takes a base learner: its name, or { name, params }. None lets the data decide.
     calibrate : bool, default False
         Calibrate the propensity by isotonic regression on held-out predictions. Takes true or false.
     random_state : int, numpy generator or None, default 0
@@ -204,23 +193,17 @@ class XLearner(Estimator):
     def __init__(
         self,
         *,
-        base: str = "forest",
-        base_params: str = "",
-        effect_base: str | None = None,
-        effect_params: str | None = None,
-        propensity_base: str | None = None,
-        propensity_params: str = "",
+        base: str | dict[str, Any] = "forest",
+        effect_base: str | dict[str, Any] | None = None,
+        propensity_base: str | dict[str, Any] | None = None,
         calibrate: bool = False,
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
         self.base = base
-        self.base_params = base_params
         self.effect_base = effect_base
-        self.effect_params = effect_params
         self.propensity_base = propensity_base
-        self.propensity_params = propensity_params
         self.calibrate = calibrate
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -232,21 +215,16 @@ class RLearner(Estimator):
 
     Parameters
     ----------
-    base : str, default "forest"
-        Base learner of the outcome models, by name (forest, ridge, …). Takes a word.
-    base_params : str, default ""
-        Parameters of `base`, as `key=value` pairs with commas between. Takes a word.
-    effect_base : str or None, default None
-        Base learner of the effect model; auto is `base`. Takes a word. None lets the data decide.
-    effect_params : str or None, default None
-        Parameters of `effect_base` as `key=value` pairs; auto is those of `base`, and in the r- and dr-learner honest
-        trees with larger leaves where the base has them. Takes a word. None lets the data decide.
-    propensity_base : str or None, default None
+    base : str or dict, default "forest"
+        Base learner of the outcome models (forest, ridge, …); its parameters are `base.KEY`. Takes a base learner: its
+        name, or { name, params }.
+    effect_base : str or dict or None, default None
+        Base learner of the effect model; auto is `base`, and in the r- and dr-learner with what it recommends for noisy
+        targets (of a forest, honest trees with larger leaves). Takes a base learner: its name, or { name, params }.
+        None lets the data decide.
+    propensity_base : str or dict or None, default None
         Base learner of the propensity (`ridge` is penalised logistic regression); auto takes the better held out of
-        `ridge` and `base`. Takes a word. None lets the data decide.
-    propensity_params : str, default ""
-        Parameters of `propensity_base` (of `ridge` when that is auto), as `key=value` pairs with commas between. Takes
-        a word.
+        `ridge` and `base`. Takes a base learner: its name, or { name, params }. None lets the data decide.
     calibrate : bool, default False
         Calibrate the propensity by isotonic regression on held-out predictions. Takes true or false.
     cross_fit : str, default "oob"
@@ -276,12 +254,9 @@ class RLearner(Estimator):
     def __init__(
         self,
         *,
-        base: str = "forest",
-        base_params: str = "",
-        effect_base: str | None = None,
-        effect_params: str | None = None,
-        propensity_base: str | None = None,
-        propensity_params: str = "",
+        base: str | dict[str, Any] = "forest",
+        effect_base: str | dict[str, Any] | None = None,
+        propensity_base: str | dict[str, Any] | None = None,
         calibrate: bool = False,
         cross_fit: str = "oob",
         folds: int = 5,
@@ -291,11 +266,8 @@ class RLearner(Estimator):
         verbose: bool = False,
     ) -> None:
         self.base = base
-        self.base_params = base_params
         self.effect_base = effect_base
-        self.effect_params = effect_params
         self.propensity_base = propensity_base
-        self.propensity_params = propensity_params
         self.calibrate = calibrate
         self.cross_fit = cross_fit
         self.folds = folds
@@ -310,21 +282,16 @@ class DRLearner(Estimator):
 
     Parameters
     ----------
-    base : str, default "forest"
-        Base learner of the outcome models, by name (forest, ridge, …). Takes a word.
-    base_params : str, default ""
-        Parameters of `base`, as `key=value` pairs with commas between. Takes a word.
-    effect_base : str or None, default None
-        Base learner of the effect model; auto is `base`. Takes a word. None lets the data decide.
-    effect_params : str or None, default None
-        Parameters of `effect_base` as `key=value` pairs; auto is those of `base`, and in the r- and dr-learner honest
-        trees with larger leaves where the base has them. Takes a word. None lets the data decide.
-    propensity_base : str or None, default None
+    base : str or dict, default "forest"
+        Base learner of the outcome models (forest, ridge, …); its parameters are `base.KEY`. Takes a base learner: its
+        name, or { name, params }.
+    effect_base : str or dict or None, default None
+        Base learner of the effect model; auto is `base`, and in the r- and dr-learner with what it recommends for noisy
+        targets (of a forest, honest trees with larger leaves). Takes a base learner: its name, or { name, params }.
+        None lets the data decide.
+    propensity_base : str or dict or None, default None
         Base learner of the propensity (`ridge` is penalised logistic regression); auto takes the better held out of
-        `ridge` and `base`. Takes a word. None lets the data decide.
-    propensity_params : str, default ""
-        Parameters of `propensity_base` (of `ridge` when that is auto), as `key=value` pairs with commas between. Takes
-        a word.
+        `ridge` and `base`. Takes a base learner: its name, or { name, params }. None lets the data decide.
     calibrate : bool, default False
         Calibrate the propensity by isotonic regression on held-out predictions. Takes true or false.
     cross_fit : str, default "oob"
@@ -357,12 +324,9 @@ class DRLearner(Estimator):
     def __init__(
         self,
         *,
-        base: str = "forest",
-        base_params: str = "",
-        effect_base: str | None = None,
-        effect_params: str | None = None,
-        propensity_base: str | None = None,
-        propensity_params: str = "",
+        base: str | dict[str, Any] = "forest",
+        effect_base: str | dict[str, Any] | None = None,
+        propensity_base: str | dict[str, Any] | None = None,
         calibrate: bool = False,
         cross_fit: str = "oob",
         folds: int = 5,
@@ -373,11 +337,8 @@ class DRLearner(Estimator):
         verbose: bool = False,
     ) -> None:
         self.base = base
-        self.base_params = base_params
         self.effect_base = effect_base
-        self.effect_params = effect_params
         self.propensity_base = propensity_base
-        self.propensity_params = propensity_params
         self.calibrate = calibrate
         self.cross_fit = cross_fit
         self.folds = folds
@@ -488,10 +449,12 @@ class CausalForestDML(Estimator):
     ----------
     n_estimators : int, default 500
         Number of trees, a multiple of subforest_size. Takes a whole number from 1 to 10000000.
-    model_y : str, default "forest"
-        Base learner of the outcome. Takes a word.
-    model_t : str, default "forest"
-        Base learner of the treatment. Takes a word.
+    model_y : str or dict, default "forest"
+        Base learner of the outcome; its parameters are `model_y.KEY`. Takes a base learner: its name, or { name, params
+        }.
+    model_t : str or dict, default "forest"
+        Base learner of the treatment; its parameters are `model_t.KEY`. Takes a base learner: its name, or { name,
+        params }.
     cv : int, default 2
         Folds of the cross-fitting. Takes a whole number from 2 to 50.
     criterion : str, default "mse"
@@ -536,8 +499,8 @@ class CausalForestDML(Estimator):
         self,
         *,
         n_estimators: int = 500,
-        model_y: str = "forest",
-        model_t: str = "forest",
+        model_y: str | dict[str, Any] = "forest",
+        model_t: str | dict[str, Any] = "forest",
         cv: int = 2,
         criterion: str = "mse",
         max_samples: float = 0.45,
@@ -575,45 +538,27 @@ class CausalForestDML(Estimator):
 
 
 class TARNet(Estimator):
-    """One shared representation, one outcome head an arm.
+    """One shared representation, one outcome head per arm.
 
     Parameters
     ----------
-    network : str, default "shared"
-        Which nets there are: one encoder, one with a propensity unit, three encoders, a propensity trained first, or
-        GANITE. Takes one of shared, dragon, disentangled, two-step, ganite.
-    weighting : str, default "uniform"
-        How rows are weighted in the outcome loss. Takes one of uniform, inverse-share, ipw, norm, trunc, ignore,
-        pareto-hard, psis, pareto, pareto-norm.
     settings : str, default "default"
         Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
         one of default, paper-news, paper-acic, paper-synthetic.
-    gamma : float or None, default 0.0
-        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both, mixes them by
-        their loss on held-out rows and puts each arm's mean right by those rows' smoothed residuals. Takes a number
-        from 0 to 1. None lets the data decide.
-    balance : str, default "none"
-        Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
-        wasserstein.
-    balance_weight : float or None, default None
-        Strength of the balance penalty. Takes a number of at least 0. None lets the data decide.
-    balance_width : float or None, default None
-        Width of the rbf kernel, or entropic strength of wasserstein; auto takes it from the distances of each batch.
-        Takes a number of at least 0.000000000001. None lets the data decide.
+    loss : str or None, default None
+        Loss per row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
+        logistic. None lets the data decide.
     encoder : list[int] or None, default None
         Hidden units of each encoder, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the data
         decide.
     representation : int or None, default None
         Units of each encoder's output. Takes a whole number from 1 to 4096. None lets the data decide.
-    propensity : list[int] or None, default None
-        Hidden units of the propensity net, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
-        data decide.
     heads : list[int] or None, default None
         Hidden units of each outcome head, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
         data decide.
     activation : str, default "elu"
-        Activation of hidden units; leaky-relu makes the weights' distribution jump and is warned about. Takes one of
-        elu, tanh, softplus, leaky-relu, linear.
+        Activation of hidden units; with a propensity net, leaky-relu makes the weights' distribution jump and is warned
+        about. Takes one of elu, tanh, softplus, leaky-relu, linear.
     layer_norm : bool, default False
         Whether each row's sums in hidden layers of encoders and heads are normalised before the activation. Takes true
         or false.
@@ -628,15 +573,8 @@ class TARNet(Estimator):
         decide.
     rate : float or None, default None
         Learning rate. Takes a number of at least 0.000000000001. None lets the data decide.
-    propensity_rate : float or None, default None
-        Learning rate of the propensity net. Takes a number of at least 0.000000000001. None lets the data decide.
     batch : int or None, default None
-        Rows of a mini-batch. Takes a whole number from 2 to 1000000. None lets the data decide.
-    schedule : str or None, default None
-        Whether the propensity net steps on every mini-batch or in blocks of epochs. Takes one of each-step, blocks.
-        None lets the data decide.
-    block : int, default 100
-        Epochs of a block when schedule is blocks. Takes a whole number from 1 to 1000000.
+        Rows per mini-batch. Takes a whole number from 2 to 1000000. None lets the data decide.
     max_steps : int or None, default None
         Mini-batches at most. Takes a whole number from 1 to 100000000. None lets the data decide.
     min_steps : int or None, default None
@@ -650,36 +588,9 @@ class TARNet(Estimator):
     half_life : float, default 0.0
         Steps in which the learning rate halves; 0 for never. Takes a number of at least 0.
     clip : float, default 10.0
-        Longest gradient; 0 for any. Takes a number of at least 0.
+        Longest gradient; 0 for any length. Takes a number of at least 0.
     optimiser : str, default "adam"
         Optimiser. Takes one of adam, sgd.
-    loss : str or None, default None
-        Loss of a row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
-        logistic. None lets the data decide.
-    eps : float or None, default None
-        Strength of rank pooling in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the data
-        decide.
-    kappa : float or None, default None
-        Steepness of the tail's step in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the
-        data decide.
-    units : str or None, default None
-        Units of eps and kappa: scale-free, or of the weights themselves as in the paper. Takes one of scale-free, raw.
-        None lets the data decide.
-    per_arm : bool, default False
-        Fit one tail in each arm instead of one over both. Takes true or false.
-    truncate : float, default 0.1
-        Propensities below this or above one minus this are extreme (trunc, ignore). Takes a number from 0.000001 to
-        0.499.
-    joint : float, default 0.0
-        Strength of the cross-entropy inside the outcome loss (dragonnet). Takes a number of at least 0.
-    targeted : float, default 0.0
-        Strength of targeted regularisation (dragonnet). Takes a number of at least 0.
-    independence : float, default 0.0
-        Strength of an independence penalty (HSIC) between the encoders' outputs. Takes a number of at least 0.
-    alpha : float, default 1.0
-        How hard GANITE's generator plays against its discriminator. Takes a number of at least 0.
-    beta : float, default 1.0
-        How hard GANITE's inference net plays against its discriminator. Takes a number of at least 0.
     members : int, default 5
         Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
     second_stage : str, default "none"
@@ -706,16 +617,10 @@ class TARNet(Estimator):
     def __init__(
         self,
         *,
-        network: str = "shared",
-        weighting: str = "uniform",
         settings: str = "default",
-        gamma: float | None = 0.0,
-        balance: str = "none",
-        balance_weight: float | None = None,
-        balance_width: float | None = None,
+        loss: str | None = None,
         encoder: Sequence[int] | None = None,
         representation: int | None = None,
-        propensity: Sequence[int] | None = None,
         heads: Sequence[int] | None = None,
         activation: str = "elu",
         layer_norm: bool = False,
@@ -723,10 +628,7 @@ class TARNet(Estimator):
         dropout: float | None = None,
         l2: float | None = None,
         rate: float | None = None,
-        propensity_rate: float | None = None,
         batch: int | None = None,
-        schedule: str | None = None,
-        block: int = 100,
         max_steps: int | None = None,
         min_steps: int | None = None,
         patience: int | None = None,
@@ -734,17 +636,6 @@ class TARNet(Estimator):
         half_life: float = 0.0,
         clip: float = 10.0,
         optimiser: str = "adam",
-        loss: str | None = None,
-        eps: float | None = None,
-        kappa: float | None = None,
-        units: str | None = None,
-        per_arm: bool = False,
-        truncate: float = 0.1,
-        joint: float = 0.0,
-        targeted: float = 0.0,
-        independence: float = 0.0,
-        alpha: float = 1.0,
-        beta: float = 1.0,
         members: int = 5,
         second_stage: str = "none",
         validation_fraction: float = 0.2,
@@ -752,16 +643,10 @@ class TARNet(Estimator):
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
-        self.network = network
-        self.weighting = weighting
         self.settings = settings
-        self.gamma = gamma
-        self.balance = balance
-        self.balance_weight = balance_weight
-        self.balance_width = balance_width
+        self.loss = loss
         self.encoder = encoder
         self.representation = representation
-        self.propensity = propensity
         self.heads = heads
         self.activation = activation
         self.layer_norm = layer_norm
@@ -769,10 +654,7 @@ class TARNet(Estimator):
         self.dropout = dropout
         self.l2 = l2
         self.rate = rate
-        self.propensity_rate = propensity_rate
         self.batch = batch
-        self.schedule = schedule
-        self.block = block
         self.max_steps = max_steps
         self.min_steps = min_steps
         self.patience = patience
@@ -780,17 +662,6 @@ class TARNet(Estimator):
         self.half_life = half_life
         self.clip = clip
         self.optimiser = optimiser
-        self.loss = loss
-        self.eps = eps
-        self.kappa = kappa
-        self.units = units
-        self.per_arm = per_arm
-        self.truncate = truncate
-        self.joint = joint
-        self.targeted = targeted
-        self.independence = independence
-        self.alpha = alpha
-        self.beta = beta
         self.members = members
         self.second_stage = second_stage
         self.validation_fraction = validation_fraction
@@ -810,19 +681,6 @@ class CFR(Estimator):
 
     Parameters
     ----------
-    network : str, default "shared"
-        Which nets there are: one encoder, one with a propensity unit, three encoders, a propensity trained first, or
-        GANITE. Takes one of shared, dragon, disentangled, two-step, ganite.
-    weighting : str, default "inverse-share"
-        How rows are weighted in the outcome loss. Takes one of uniform, inverse-share, ipw, norm, trunc, ignore,
-        pareto-hard, psis, pareto, pareto-norm.
-    settings : str, default "default"
-        Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
-        one of default, paper-news, paper-acic, paper-synthetic.
-    gamma : float or None, default 1.0
-        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both, mixes them by
-        their loss on held-out rows and puts each arm's mean right by those rows' smoothed residuals. Takes a number
-        from 0 to 1. None lets the data decide.
     balance : str, default "rbf"
         Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
         wasserstein.
@@ -831,20 +689,20 @@ class CFR(Estimator):
     balance_width : float or None, default None
         Width of the rbf kernel, or entropic strength of wasserstein; auto takes it from the distances of each batch.
         Takes a number of at least 0.000000000001. None lets the data decide.
+    loss : str or None, default None
+        Loss per row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
+        logistic. None lets the data decide.
     encoder : list[int] or None, default None
         Hidden units of each encoder, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the data
         decide.
     representation : int or None, default None
         Units of each encoder's output. Takes a whole number from 1 to 4096. None lets the data decide.
-    propensity : list[int] or None, default None
-        Hidden units of the propensity net, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
-        data decide.
     heads : list[int] or None, default None
         Hidden units of each outcome head, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
         data decide.
     activation : str, default "elu"
-        Activation of hidden units; leaky-relu makes the weights' distribution jump and is warned about. Takes one of
-        elu, tanh, softplus, leaky-relu, linear.
+        Activation of hidden units; with a propensity net, leaky-relu makes the weights' distribution jump and is warned
+        about. Takes one of elu, tanh, softplus, leaky-relu, linear.
     layer_norm : bool, default False
         Whether each row's sums in hidden layers of encoders and heads are normalised before the activation. Takes true
         or false.
@@ -859,15 +717,8 @@ class CFR(Estimator):
         decide.
     rate : float or None, default None
         Learning rate. Takes a number of at least 0.000000000001. None lets the data decide.
-    propensity_rate : float or None, default None
-        Learning rate of the propensity net. Takes a number of at least 0.000000000001. None lets the data decide.
     batch : int or None, default None
-        Rows of a mini-batch. Takes a whole number from 2 to 1000000. None lets the data decide.
-    schedule : str or None, default None
-        Whether the propensity net steps on every mini-batch or in blocks of epochs. Takes one of each-step, blocks.
-        None lets the data decide.
-    block : int, default 100
-        Epochs of a block when schedule is blocks. Takes a whole number from 1 to 1000000.
+        Rows per mini-batch. Takes a whole number from 2 to 1000000. None lets the data decide.
     max_steps : int or None, default None
         Mini-batches at most. Takes a whole number from 1 to 100000000. None lets the data decide.
     min_steps : int or None, default None
@@ -881,36 +732,9 @@ class CFR(Estimator):
     half_life : float, default 0.0
         Steps in which the learning rate halves; 0 for never. Takes a number of at least 0.
     clip : float, default 10.0
-        Longest gradient; 0 for any. Takes a number of at least 0.
+        Longest gradient; 0 for any length. Takes a number of at least 0.
     optimiser : str, default "adam"
         Optimiser. Takes one of adam, sgd.
-    loss : str or None, default None
-        Loss of a row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
-        logistic. None lets the data decide.
-    eps : float or None, default None
-        Strength of rank pooling in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the data
-        decide.
-    kappa : float or None, default None
-        Steepness of the tail's step in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the
-        data decide.
-    units : str or None, default None
-        Units of eps and kappa: scale-free, or of the weights themselves as in the paper. Takes one of scale-free, raw.
-        None lets the data decide.
-    per_arm : bool, default False
-        Fit one tail in each arm instead of one over both. Takes true or false.
-    truncate : float, default 0.1
-        Propensities below this or above one minus this are extreme (trunc, ignore). Takes a number from 0.000001 to
-        0.499.
-    joint : float, default 0.0
-        Strength of the cross-entropy inside the outcome loss (dragonnet). Takes a number of at least 0.
-    targeted : float, default 0.0
-        Strength of targeted regularisation (dragonnet). Takes a number of at least 0.
-    independence : float, default 0.0
-        Strength of an independence penalty (HSIC) between the encoders' outputs. Takes a number of at least 0.
-    alpha : float, default 1.0
-        How hard GANITE's generator plays against its discriminator. Takes a number of at least 0.
-    beta : float, default 1.0
-        How hard GANITE's inference net plays against its discriminator. Takes a number of at least 0.
     members : int, default 5
         Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
     second_stage : str, default "none"
@@ -938,16 +762,12 @@ class CFR(Estimator):
     def __init__(
         self,
         *,
-        network: str = "shared",
-        weighting: str = "inverse-share",
-        settings: str = "default",
-        gamma: float | None = 1.0,
         balance: str = "rbf",
         balance_weight: float | None = 1.0,
         balance_width: float | None = None,
+        loss: str | None = None,
         encoder: Sequence[int] | None = None,
         representation: int | None = None,
-        propensity: Sequence[int] | None = None,
         heads: Sequence[int] | None = None,
         activation: str = "elu",
         layer_norm: bool = False,
@@ -955,10 +775,7 @@ class CFR(Estimator):
         dropout: float | None = None,
         l2: float | None = None,
         rate: float | None = None,
-        propensity_rate: float | None = None,
         batch: int | None = None,
-        schedule: str | None = None,
-        block: int = 100,
         max_steps: int | None = None,
         min_steps: int | None = None,
         patience: int | None = None,
@@ -966,17 +783,6 @@ class CFR(Estimator):
         half_life: float = 0.0,
         clip: float = 10.0,
         optimiser: str = "adam",
-        loss: str | None = None,
-        eps: float | None = None,
-        kappa: float | None = None,
-        units: str | None = None,
-        per_arm: bool = False,
-        truncate: float = 0.1,
-        joint: float = 0.0,
-        targeted: float = 0.0,
-        independence: float = 0.0,
-        alpha: float = 1.0,
-        beta: float = 1.0,
         members: int = 5,
         second_stage: str = "none",
         validation_fraction: float = 0.2,
@@ -984,16 +790,12 @@ class CFR(Estimator):
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
-        self.network = network
-        self.weighting = weighting
-        self.settings = settings
-        self.gamma = gamma
         self.balance = balance
         self.balance_weight = balance_weight
         self.balance_width = balance_width
+        self.loss = loss
         self.encoder = encoder
         self.representation = representation
-        self.propensity = propensity
         self.heads = heads
         self.activation = activation
         self.layer_norm = layer_norm
@@ -1001,10 +803,7 @@ class CFR(Estimator):
         self.dropout = dropout
         self.l2 = l2
         self.rate = rate
-        self.propensity_rate = propensity_rate
         self.batch = batch
-        self.schedule = schedule
-        self.block = block
         self.max_steps = max_steps
         self.min_steps = min_steps
         self.patience = patience
@@ -1012,17 +811,6 @@ class CFR(Estimator):
         self.half_life = half_life
         self.clip = clip
         self.optimiser = optimiser
-        self.loss = loss
-        self.eps = eps
-        self.kappa = kappa
-        self.units = units
-        self.per_arm = per_arm
-        self.truncate = truncate
-        self.joint = joint
-        self.targeted = targeted
-        self.independence = independence
-        self.alpha = alpha
-        self.beta = beta
         self.members = members
         self.second_stage = second_stage
         self.validation_fraction = validation_fraction
@@ -1036,41 +824,24 @@ class DragonNet(Estimator):
 
     Parameters
     ----------
-    network : str, default "dragon"
-        Which nets there are: one encoder, one with a propensity unit, three encoders, a propensity trained first, or
-        GANITE. Takes one of shared, dragon, disentangled, two-step, ganite.
-    weighting : str, default "uniform"
-        How rows are weighted in the outcome loss. Takes one of uniform, inverse-share, ipw, norm, trunc, ignore,
-        pareto-hard, psis, pareto, pareto-norm.
-    settings : str, default "default"
-        Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
-        one of default, paper-news, paper-acic, paper-synthetic.
-    gamma : float or None, default 0.0
-        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both, mixes them by
-        their loss on held-out rows and puts each arm's mean right by those rows' smoothed residuals. Takes a number
-        from 0 to 1. None lets the data decide.
-    balance : str, default "none"
-        Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
-        wasserstein.
-    balance_weight : float or None, default None
-        Strength of the balance penalty. Takes a number of at least 0. None lets the data decide.
-    balance_width : float or None, default None
-        Width of the rbf kernel, or entropic strength of wasserstein; auto takes it from the distances of each batch.
-        Takes a number of at least 0.000000000001. None lets the data decide.
+    joint : float, default 1.0
+        Strength of the treatment's cross-entropy beside the outcome loss. Takes a number of at least 0.
+    targeted : float, default 1.0
+        Strength of targeted regularisation. Takes a number of at least 0.
+    loss : str or None, default None
+        Loss per row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
+        logistic. None lets the data decide.
     encoder : list[int] or None, default None
         Hidden units of each encoder, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the data
         decide.
     representation : int or None, default None
         Units of each encoder's output. Takes a whole number from 1 to 4096. None lets the data decide.
-    propensity : list[int] or None, default None
-        Hidden units of the propensity net, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
-        data decide.
     heads : list[int] or None, default None
         Hidden units of each outcome head, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
         data decide.
     activation : str, default "elu"
-        Activation of hidden units; leaky-relu makes the weights' distribution jump and is warned about. Takes one of
-        elu, tanh, softplus, leaky-relu, linear.
+        Activation of hidden units; with a propensity net, leaky-relu makes the weights' distribution jump and is warned
+        about. Takes one of elu, tanh, softplus, leaky-relu, linear.
     layer_norm : bool, default False
         Whether each row's sums in hidden layers of encoders and heads are normalised before the activation. Takes true
         or false.
@@ -1085,15 +856,8 @@ class DragonNet(Estimator):
         decide.
     rate : float or None, default None
         Learning rate. Takes a number of at least 0.000000000001. None lets the data decide.
-    propensity_rate : float or None, default None
-        Learning rate of the propensity net. Takes a number of at least 0.000000000001. None lets the data decide.
     batch : int or None, default None
-        Rows of a mini-batch. Takes a whole number from 2 to 1000000. None lets the data decide.
-    schedule : str or None, default None
-        Whether the propensity net steps on every mini-batch or in blocks of epochs. Takes one of each-step, blocks.
-        None lets the data decide.
-    block : int, default 100
-        Epochs of a block when schedule is blocks. Takes a whole number from 1 to 1000000.
+        Rows per mini-batch. Takes a whole number from 2 to 1000000. None lets the data decide.
     max_steps : int or None, default None
         Mini-batches at most. Takes a whole number from 1 to 100000000. None lets the data decide.
     min_steps : int or None, default None
@@ -1107,36 +871,9 @@ class DragonNet(Estimator):
     half_life : float, default 0.0
         Steps in which the learning rate halves; 0 for never. Takes a number of at least 0.
     clip : float, default 10.0
-        Longest gradient; 0 for any. Takes a number of at least 0.
+        Longest gradient; 0 for any length. Takes a number of at least 0.
     optimiser : str, default "adam"
         Optimiser. Takes one of adam, sgd.
-    loss : str or None, default None
-        Loss of a row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
-        logistic. None lets the data decide.
-    eps : float or None, default None
-        Strength of rank pooling in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the data
-        decide.
-    kappa : float or None, default None
-        Steepness of the tail's step in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the
-        data decide.
-    units : str or None, default None
-        Units of eps and kappa: scale-free, or of the weights themselves as in the paper. Takes one of scale-free, raw.
-        None lets the data decide.
-    per_arm : bool, default False
-        Fit one tail in each arm instead of one over both. Takes true or false.
-    truncate : float, default 0.1
-        Propensities below this or above one minus this are extreme (trunc, ignore). Takes a number from 0.000001 to
-        0.499.
-    joint : float, default 1.0
-        Strength of the cross-entropy inside the outcome loss (dragonnet). Takes a number of at least 0.
-    targeted : float, default 1.0
-        Strength of targeted regularisation (dragonnet). Takes a number of at least 0.
-    independence : float, default 0.0
-        Strength of an independence penalty (HSIC) between the encoders' outputs. Takes a number of at least 0.
-    alpha : float, default 1.0
-        How hard GANITE's generator plays against its discriminator. Takes a number of at least 0.
-    beta : float, default 1.0
-        How hard GANITE's inference net plays against its discriminator. Takes a number of at least 0.
     members : int, default 5
         Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
     second_stage : str, default "none"
@@ -1163,16 +900,11 @@ class DragonNet(Estimator):
     def __init__(
         self,
         *,
-        network: str = "dragon",
-        weighting: str = "uniform",
-        settings: str = "default",
-        gamma: float | None = 0.0,
-        balance: str = "none",
-        balance_weight: float | None = None,
-        balance_width: float | None = None,
+        joint: float = 1.0,
+        targeted: float = 1.0,
+        loss: str | None = None,
         encoder: Sequence[int] | None = None,
         representation: int | None = None,
-        propensity: Sequence[int] | None = None,
         heads: Sequence[int] | None = None,
         activation: str = "elu",
         layer_norm: bool = False,
@@ -1180,10 +912,7 @@ class DragonNet(Estimator):
         dropout: float | None = None,
         l2: float | None = None,
         rate: float | None = None,
-        propensity_rate: float | None = None,
         batch: int | None = None,
-        schedule: str | None = None,
-        block: int = 100,
         max_steps: int | None = None,
         min_steps: int | None = None,
         patience: int | None = None,
@@ -1191,17 +920,6 @@ class DragonNet(Estimator):
         half_life: float = 0.0,
         clip: float = 10.0,
         optimiser: str = "adam",
-        loss: str | None = None,
-        eps: float | None = None,
-        kappa: float | None = None,
-        units: str | None = None,
-        per_arm: bool = False,
-        truncate: float = 0.1,
-        joint: float = 1.0,
-        targeted: float = 1.0,
-        independence: float = 0.0,
-        alpha: float = 1.0,
-        beta: float = 1.0,
         members: int = 5,
         second_stage: str = "none",
         validation_fraction: float = 0.2,
@@ -1209,16 +927,11 @@ class DragonNet(Estimator):
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
-        self.network = network
-        self.weighting = weighting
-        self.settings = settings
-        self.gamma = gamma
-        self.balance = balance
-        self.balance_weight = balance_weight
-        self.balance_width = balance_width
+        self.joint = joint
+        self.targeted = targeted
+        self.loss = loss
         self.encoder = encoder
         self.representation = representation
-        self.propensity = propensity
         self.heads = heads
         self.activation = activation
         self.layer_norm = layer_norm
@@ -1226,10 +939,7 @@ class DragonNet(Estimator):
         self.dropout = dropout
         self.l2 = l2
         self.rate = rate
-        self.propensity_rate = propensity_rate
         self.batch = batch
-        self.schedule = schedule
-        self.block = block
         self.max_steps = max_steps
         self.min_steps = min_steps
         self.patience = patience
@@ -1237,17 +947,6 @@ class DragonNet(Estimator):
         self.half_life = half_life
         self.clip = clip
         self.optimiser = optimiser
-        self.loss = loss
-        self.eps = eps
-        self.kappa = kappa
-        self.units = units
-        self.per_arm = per_arm
-        self.truncate = truncate
-        self.joint = joint
-        self.targeted = targeted
-        self.independence = independence
-        self.alpha = alpha
-        self.beta = beta
         self.members = members
         self.second_stage = second_stage
         self.validation_fraction = validation_fraction
@@ -1261,41 +960,24 @@ class GANITE(Estimator):
 
     Parameters
     ----------
-    network : str, default "ganite"
-        Which nets there are: one encoder, one with a propensity unit, three encoders, a propensity trained first, or
-        GANITE. Takes one of shared, dragon, disentangled, two-step, ganite.
-    weighting : str, default "uniform"
-        How rows are weighted in the outcome loss. Takes one of uniform, inverse-share, ipw, norm, trunc, ignore,
-        pareto-hard, psis, pareto, pareto-norm.
     settings : str, default "default"
         Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
         one of default, paper-news, paper-acic, paper-synthetic.
-    gamma : float or None, default 0.0
-        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both, mixes them by
-        their loss on held-out rows and puts each arm's mean right by those rows' smoothed residuals. Takes a number
-        from 0 to 1. None lets the data decide.
-    balance : str, default "none"
-        Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
-        wasserstein.
-    balance_weight : float or None, default None
-        Strength of the balance penalty. Takes a number of at least 0. None lets the data decide.
-    balance_width : float or None, default None
-        Width of the rbf kernel, or entropic strength of wasserstein; auto takes it from the distances of each batch.
-        Takes a number of at least 0.000000000001. None lets the data decide.
+    alpha : float, default 1.0
+        How hard the generator plays against its discriminator. Takes a number of at least 0.
+    beta : float, default 1.0
+        How hard the inference net plays against its discriminator. Takes a number of at least 0.
     encoder : list[int] or None, default None
         Hidden units of each encoder, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the data
         decide.
     representation : int or None, default None
         Units of each encoder's output. Takes a whole number from 1 to 4096. None lets the data decide.
-    propensity : list[int] or None, default None
-        Hidden units of the propensity net, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
-        data decide.
     heads : list[int] or None, default None
         Hidden units of each outcome head, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
         data decide.
     activation : str, default "elu"
-        Activation of hidden units; leaky-relu makes the weights' distribution jump and is warned about. Takes one of
-        elu, tanh, softplus, leaky-relu, linear.
+        Activation of hidden units; with a propensity net, leaky-relu makes the weights' distribution jump and is warned
+        about. Takes one of elu, tanh, softplus, leaky-relu, linear.
     layer_norm : bool, default False
         Whether each row's sums in hidden layers of encoders and heads are normalised before the activation. Takes true
         or false.
@@ -1310,15 +992,8 @@ class GANITE(Estimator):
         decide.
     rate : float or None, default None
         Learning rate. Takes a number of at least 0.000000000001. None lets the data decide.
-    propensity_rate : float or None, default None
-        Learning rate of the propensity net. Takes a number of at least 0.000000000001. None lets the data decide.
     batch : int or None, default None
-        Rows of a mini-batch. Takes a whole number from 2 to 1000000. None lets the data decide.
-    schedule : str or None, default None
-        Whether the propensity net steps on every mini-batch or in blocks of epochs. Takes one of each-step, blocks.
-        None lets the data decide.
-    block : int, default 100
-        Epochs of a block when schedule is blocks. Takes a whole number from 1 to 1000000.
+        Rows per mini-batch. Takes a whole number from 2 to 1000000. None lets the data decide.
     max_steps : int or None, default None
         Mini-batches at most. Takes a whole number from 1 to 100000000. None lets the data decide.
     min_steps : int or None, default None
@@ -1332,36 +1007,9 @@ class GANITE(Estimator):
     half_life : float, default 0.0
         Steps in which the learning rate halves; 0 for never. Takes a number of at least 0.
     clip : float, default 10.0
-        Longest gradient; 0 for any. Takes a number of at least 0.
+        Longest gradient; 0 for any length. Takes a number of at least 0.
     optimiser : str, default "adam"
         Optimiser. Takes one of adam, sgd.
-    loss : str or None, default None
-        Loss of a row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
-        logistic. None lets the data decide.
-    eps : float or None, default None
-        Strength of rank pooling in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the data
-        decide.
-    kappa : float or None, default None
-        Steepness of the tail's step in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the
-        data decide.
-    units : str or None, default None
-        Units of eps and kappa: scale-free, or of the weights themselves as in the paper. Takes one of scale-free, raw.
-        None lets the data decide.
-    per_arm : bool, default False
-        Fit one tail in each arm instead of one over both. Takes true or false.
-    truncate : float, default 0.1
-        Propensities below this or above one minus this are extreme (trunc, ignore). Takes a number from 0.000001 to
-        0.499.
-    joint : float, default 0.0
-        Strength of the cross-entropy inside the outcome loss (dragonnet). Takes a number of at least 0.
-    targeted : float, default 0.0
-        Strength of targeted regularisation (dragonnet). Takes a number of at least 0.
-    independence : float, default 0.0
-        Strength of an independence penalty (HSIC) between the encoders' outputs. Takes a number of at least 0.
-    alpha : float, default 1.0
-        How hard GANITE's generator plays against its discriminator. Takes a number of at least 0.
-    beta : float, default 1.0
-        How hard GANITE's inference net plays against its discriminator. Takes a number of at least 0.
     members : int, default 5
         Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
     second_stage : str, default "none"
@@ -1388,16 +1036,11 @@ class GANITE(Estimator):
     def __init__(
         self,
         *,
-        network: str = "ganite",
-        weighting: str = "uniform",
         settings: str = "default",
-        gamma: float | None = 0.0,
-        balance: str = "none",
-        balance_weight: float | None = None,
-        balance_width: float | None = None,
+        alpha: float = 1.0,
+        beta: float = 1.0,
         encoder: Sequence[int] | None = None,
         representation: int | None = None,
-        propensity: Sequence[int] | None = None,
         heads: Sequence[int] | None = None,
         activation: str = "elu",
         layer_norm: bool = False,
@@ -1405,10 +1048,7 @@ class GANITE(Estimator):
         dropout: float | None = None,
         l2: float | None = None,
         rate: float | None = None,
-        propensity_rate: float | None = None,
         batch: int | None = None,
-        schedule: str | None = None,
-        block: int = 100,
         max_steps: int | None = None,
         min_steps: int | None = None,
         patience: int | None = None,
@@ -1416,17 +1056,6 @@ class GANITE(Estimator):
         half_life: float = 0.0,
         clip: float = 10.0,
         optimiser: str = "adam",
-        loss: str | None = None,
-        eps: float | None = None,
-        kappa: float | None = None,
-        units: str | None = None,
-        per_arm: bool = False,
-        truncate: float = 0.1,
-        joint: float = 0.0,
-        targeted: float = 0.0,
-        independence: float = 0.0,
-        alpha: float = 1.0,
-        beta: float = 1.0,
         members: int = 5,
         second_stage: str = "none",
         validation_fraction: float = 0.2,
@@ -1434,16 +1063,11 @@ class GANITE(Estimator):
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
-        self.network = network
-        self.weighting = weighting
         self.settings = settings
-        self.gamma = gamma
-        self.balance = balance
-        self.balance_weight = balance_weight
-        self.balance_width = balance_width
+        self.alpha = alpha
+        self.beta = beta
         self.encoder = encoder
         self.representation = representation
-        self.propensity = propensity
         self.heads = heads
         self.activation = activation
         self.layer_norm = layer_norm
@@ -1451,10 +1075,7 @@ class GANITE(Estimator):
         self.dropout = dropout
         self.l2 = l2
         self.rate = rate
-        self.propensity_rate = propensity_rate
         self.batch = batch
-        self.schedule = schedule
-        self.block = block
         self.max_steps = max_steps
         self.min_steps = min_steps
         self.patience = patience
@@ -1462,17 +1083,6 @@ class GANITE(Estimator):
         self.half_life = half_life
         self.clip = clip
         self.optimiser = optimiser
-        self.loss = loss
-        self.eps = eps
-        self.kappa = kappa
-        self.units = units
-        self.per_arm = per_arm
-        self.truncate = truncate
-        self.joint = joint
-        self.targeted = targeted
-        self.independence = independence
-        self.alpha = alpha
-        self.beta = beta
         self.members = members
         self.second_stage = second_stage
         self.validation_fraction = validation_fraction
@@ -1493,19 +1103,15 @@ class DRCFR(Estimator):
 
     Parameters
     ----------
-    network : str, default "disentangled"
-        Which nets there are: one encoder, one with a propensity unit, three encoders, a propensity trained first, or
-        GANITE. Takes one of shared, dragon, disentangled, two-step, ganite.
-    weighting : str, default "ipw"
-        How rows are weighted in the outcome loss. Takes one of uniform, inverse-share, ipw, norm, trunc, ignore,
-        pareto-hard, psis, pareto, pareto-norm.
     settings : str, default "default"
         Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
         one of default, paper-news, paper-acic, paper-synthetic.
+    weighting : str, default "ipw"
+        How rows are weighted in the outcome loss. Takes one of uniform, inverse-share, ipw, norm, trunc, ignore.
     gamma : float or None, default 1.0
         Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both, mixes them by
-        their loss on held-out rows and puts each arm's mean right by those rows' smoothed residuals. Takes a number
-        from 0 to 1. None lets the data decide.
+        their loss on held-out rows and corrects each arm's mean by those rows' smoothed residuals. Takes a number from
+        0 to 1. None lets the data decide.
     balance : str, default "rbf"
         Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
         wasserstein.
@@ -1514,20 +1120,35 @@ class DRCFR(Estimator):
     balance_width : float or None, default None
         Width of the rbf kernel, or entropic strength of wasserstein; auto takes it from the distances of each batch.
         Takes a number of at least 0.000000000001. None lets the data decide.
+    independence : float, default 0.0
+        Strength of an independence penalty (HSIC) between the encoders' outputs. Takes a number of at least 0.
+    propensity : list[int] or None, default None
+        Hidden units of the propensity net, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
+        data decide.
+    propensity_rate : float or None, default None
+        Learning rate of the propensity net. Takes a number of at least 0.000000000001. None lets the data decide.
+    schedule : str or None, default None
+        Whether the propensity net steps on every mini-batch or in blocks of epochs. Takes one of each-step, blocks.
+        None lets the data decide.
+    block : int, default 100
+        Epochs per block when schedule is blocks. Takes a whole number from 1 to 1000000.
+    truncate : float, default 0.1
+        Propensities below this or above one minus this are extreme (weightings trunc and ignore). Takes a number from
+        0.000001 to 0.499.
+    loss : str or None, default None
+        Loss per row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
+        logistic. None lets the data decide.
     encoder : list[int] or None, default None
         Hidden units of each encoder, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the data
         decide.
     representation : int or None, default None
         Units of each encoder's output. Takes a whole number from 1 to 4096. None lets the data decide.
-    propensity : list[int] or None, default None
-        Hidden units of the propensity net, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
-        data decide.
     heads : list[int] or None, default None
         Hidden units of each outcome head, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
         data decide.
     activation : str, default "elu"
-        Activation of hidden units; leaky-relu makes the weights' distribution jump and is warned about. Takes one of
-        elu, tanh, softplus, leaky-relu, linear.
+        Activation of hidden units; with a propensity net, leaky-relu makes the weights' distribution jump and is warned
+        about. Takes one of elu, tanh, softplus, leaky-relu, linear.
     layer_norm : bool, default False
         Whether each row's sums in hidden layers of encoders and heads are normalised before the activation. Takes true
         or false.
@@ -1542,15 +1163,8 @@ class DRCFR(Estimator):
         decide.
     rate : float or None, default None
         Learning rate. Takes a number of at least 0.000000000001. None lets the data decide.
-    propensity_rate : float or None, default None
-        Learning rate of the propensity net. Takes a number of at least 0.000000000001. None lets the data decide.
     batch : int or None, default None
-        Rows of a mini-batch. Takes a whole number from 2 to 1000000. None lets the data decide.
-    schedule : str or None, default None
-        Whether the propensity net steps on every mini-batch or in blocks of epochs. Takes one of each-step, blocks.
-        None lets the data decide.
-    block : int, default 100
-        Epochs of a block when schedule is blocks. Takes a whole number from 1 to 1000000.
+        Rows per mini-batch. Takes a whole number from 2 to 1000000. None lets the data decide.
     max_steps : int or None, default None
         Mini-batches at most. Takes a whole number from 1 to 100000000. None lets the data decide.
     min_steps : int or None, default None
@@ -1564,36 +1178,9 @@ class DRCFR(Estimator):
     half_life : float, default 0.0
         Steps in which the learning rate halves; 0 for never. Takes a number of at least 0.
     clip : float, default 10.0
-        Longest gradient; 0 for any. Takes a number of at least 0.
+        Longest gradient; 0 for any length. Takes a number of at least 0.
     optimiser : str, default "adam"
         Optimiser. Takes one of adam, sgd.
-    loss : str or None, default None
-        Loss of a row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
-        logistic. None lets the data decide.
-    eps : float or None, default None
-        Strength of rank pooling in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the data
-        decide.
-    kappa : float or None, default None
-        Steepness of the tail's step in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the
-        data decide.
-    units : str or None, default None
-        Units of eps and kappa: scale-free, or of the weights themselves as in the paper. Takes one of scale-free, raw.
-        None lets the data decide.
-    per_arm : bool, default False
-        Fit one tail in each arm instead of one over both. Takes true or false.
-    truncate : float, default 0.1
-        Propensities below this or above one minus this are extreme (trunc, ignore). Takes a number from 0.000001 to
-        0.499.
-    joint : float, default 0.0
-        Strength of the cross-entropy inside the outcome loss (dragonnet). Takes a number of at least 0.
-    targeted : float, default 0.0
-        Strength of targeted regularisation (dragonnet). Takes a number of at least 0.
-    independence : float, default 0.0
-        Strength of an independence penalty (HSIC) between the encoders' outputs. Takes a number of at least 0.
-    alpha : float, default 1.0
-        How hard GANITE's generator plays against its discriminator. Takes a number of at least 0.
-    beta : float, default 1.0
-        How hard GANITE's inference net plays against its discriminator. Takes a number of at least 0.
     members : int, default 5
         Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
     second_stage : str, default "none"
@@ -1623,16 +1210,21 @@ class DRCFR(Estimator):
     def __init__(
         self,
         *,
-        network: str = "disentangled",
-        weighting: str = "ipw",
         settings: str = "default",
+        weighting: str = "ipw",
         gamma: float | None = 1.0,
         balance: str = "rbf",
         balance_weight: float | None = None,
         balance_width: float | None = None,
+        independence: float = 0.0,
+        propensity: Sequence[int] | None = None,
+        propensity_rate: float | None = None,
+        schedule: str | None = None,
+        block: int = 100,
+        truncate: float = 0.1,
+        loss: str | None = None,
         encoder: Sequence[int] | None = None,
         representation: int | None = None,
-        propensity: Sequence[int] | None = None,
         heads: Sequence[int] | None = None,
         activation: str = "elu",
         layer_norm: bool = False,
@@ -1640,10 +1232,7 @@ class DRCFR(Estimator):
         dropout: float | None = None,
         l2: float | None = None,
         rate: float | None = None,
-        propensity_rate: float | None = None,
         batch: int | None = None,
-        schedule: str | None = None,
-        block: int = 100,
         max_steps: int | None = None,
         min_steps: int | None = None,
         patience: int | None = None,
@@ -1651,17 +1240,6 @@ class DRCFR(Estimator):
         half_life: float = 0.0,
         clip: float = 10.0,
         optimiser: str = "adam",
-        loss: str | None = None,
-        eps: float | None = None,
-        kappa: float | None = None,
-        units: str | None = None,
-        per_arm: bool = False,
-        truncate: float = 0.1,
-        joint: float = 0.0,
-        targeted: float = 0.0,
-        independence: float = 0.0,
-        alpha: float = 1.0,
-        beta: float = 1.0,
         members: int = 5,
         second_stage: str = "none",
         validation_fraction: float = 0.2,
@@ -1669,16 +1247,21 @@ class DRCFR(Estimator):
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
-        self.network = network
-        self.weighting = weighting
         self.settings = settings
+        self.weighting = weighting
         self.gamma = gamma
         self.balance = balance
         self.balance_weight = balance_weight
         self.balance_width = balance_width
+        self.independence = independence
+        self.propensity = propensity
+        self.propensity_rate = propensity_rate
+        self.schedule = schedule
+        self.block = block
+        self.truncate = truncate
+        self.loss = loss
         self.encoder = encoder
         self.representation = representation
-        self.propensity = propensity
         self.heads = heads
         self.activation = activation
         self.layer_norm = layer_norm
@@ -1686,10 +1269,7 @@ class DRCFR(Estimator):
         self.dropout = dropout
         self.l2 = l2
         self.rate = rate
-        self.propensity_rate = propensity_rate
         self.batch = batch
-        self.schedule = schedule
-        self.block = block
         self.max_steps = max_steps
         self.min_steps = min_steps
         self.patience = patience
@@ -1697,17 +1277,6 @@ class DRCFR(Estimator):
         self.half_life = half_life
         self.clip = clip
         self.optimiser = optimiser
-        self.loss = loss
-        self.eps = eps
-        self.kappa = kappa
-        self.units = units
-        self.per_arm = per_arm
-        self.truncate = truncate
-        self.joint = joint
-        self.targeted = targeted
-        self.independence = independence
-        self.alpha = alpha
-        self.beta = beta
         self.members = members
         self.second_stage = second_stage
         self.validation_fraction = validation_fraction
@@ -1721,19 +1290,23 @@ class PSW(Estimator):
 
     Parameters
     ----------
-    network : str, default "two-step"
-        Which nets there are: one encoder, one with a propensity unit, three encoders, a propensity trained first, or
-        GANITE. Takes one of shared, dragon, disentangled, two-step, ganite.
-    weighting : str, default "psis"
-        How rows are weighted in the outcome loss. Takes one of uniform, inverse-share, ipw, norm, trunc, ignore,
-        pareto-hard, psis, pareto, pareto-norm.
     settings : str, default "default"
         Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
         one of default, paper-news, paper-acic, paper-synthetic.
-    gamma : float or None, default 1.0
-        Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both, mixes them by
-        their loss on held-out rows and puts each arm's mean right by those rows' smoothed residuals. Takes a number
-        from 0 to 1. None lets the data decide.
+    weighting : str, default "psis"
+        How rows are weighted in the outcome loss. Takes one of uniform, inverse-share, ipw, norm, trunc, ignore,
+        pareto-hard, psis, pareto, pareto-norm.
+    gamma : float, default 1.0
+        Tempering exponent of the weights: 1 leaves them as they are, 0 makes them equal. Takes a number from 0 to 1.
+    eps : float or None, default None
+        Strength of rank pooling in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the data
+        decide.
+    kappa : float or None, default None
+        Steepness of the tail's step in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the
+        data decide.
+    units : str or None, default None
+        Units of eps and kappa: scale-free, or those of the weights themselves as in the paper. Takes one of scale-free,
+        raw. None lets the data decide.
     balance : str, default "rbf"
         Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
         wasserstein.
@@ -1742,20 +1315,30 @@ class PSW(Estimator):
     balance_width : float or None, default None
         Width of the rbf kernel, or entropic strength of wasserstein; auto takes it from the distances of each batch.
         Takes a number of at least 0.000000000001. None lets the data decide.
+    independence : float, default 0.0
+        Strength of an independence penalty (HSIC) between the encoders' outputs. Takes a number of at least 0.
+    propensity : list[int] or None, default None
+        Hidden units of the propensity net, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
+        data decide.
+    propensity_rate : float or None, default None
+        Learning rate of the propensity net. Takes a number of at least 0.000000000001. None lets the data decide.
+    truncate : float, default 0.1
+        Propensities below this or above one minus this are extreme (weightings trunc and ignore). Takes a number from
+        0.000001 to 0.499.
+    loss : str or None, default None
+        Loss per row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
+        logistic. None lets the data decide.
     encoder : list[int] or None, default None
         Hidden units of each encoder, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the data
         decide.
     representation : int or None, default None
         Units of each encoder's output. Takes a whole number from 1 to 4096. None lets the data decide.
-    propensity : list[int] or None, default None
-        Hidden units of the propensity net, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
-        data decide.
     heads : list[int] or None, default None
         Hidden units of each outcome head, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
         data decide.
     activation : str, default "elu"
-        Activation of hidden units; leaky-relu makes the weights' distribution jump and is warned about. Takes one of
-        elu, tanh, softplus, leaky-relu, linear.
+        Activation of hidden units; with a propensity net, leaky-relu makes the weights' distribution jump and is warned
+        about. Takes one of elu, tanh, softplus, leaky-relu, linear.
     layer_norm : bool, default False
         Whether each row's sums in hidden layers of encoders and heads are normalised before the activation. Takes true
         or false.
@@ -1770,15 +1353,8 @@ class PSW(Estimator):
         decide.
     rate : float or None, default None
         Learning rate. Takes a number of at least 0.000000000001. None lets the data decide.
-    propensity_rate : float or None, default None
-        Learning rate of the propensity net. Takes a number of at least 0.000000000001. None lets the data decide.
     batch : int or None, default None
-        Rows of a mini-batch. Takes a whole number from 2 to 1000000. None lets the data decide.
-    schedule : str or None, default None
-        Whether the propensity net steps on every mini-batch or in blocks of epochs. Takes one of each-step, blocks.
-        None lets the data decide.
-    block : int, default 100
-        Epochs of a block when schedule is blocks. Takes a whole number from 1 to 1000000.
+        Rows per mini-batch. Takes a whole number from 2 to 1000000. None lets the data decide.
     max_steps : int or None, default None
         Mini-batches at most. Takes a whole number from 1 to 100000000. None lets the data decide.
     min_steps : int or None, default None
@@ -1792,36 +1368,9 @@ class PSW(Estimator):
     half_life : float, default 0.0
         Steps in which the learning rate halves; 0 for never. Takes a number of at least 0.
     clip : float, default 10.0
-        Longest gradient; 0 for any. Takes a number of at least 0.
+        Longest gradient; 0 for any length. Takes a number of at least 0.
     optimiser : str, default "adam"
         Optimiser. Takes one of adam, sgd.
-    loss : str or None, default None
-        Loss of a row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
-        logistic. None lets the data decide.
-    eps : float or None, default None
-        Strength of rank pooling in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the data
-        decide.
-    kappa : float or None, default None
-        Steepness of the tail's step in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the
-        data decide.
-    units : str or None, default None
-        Units of eps and kappa: scale-free, or of the weights themselves as in the paper. Takes one of scale-free, raw.
-        None lets the data decide.
-    per_arm : bool, default False
-        Fit one tail in each arm instead of one over both. Takes true or false.
-    truncate : float, default 0.1
-        Propensities below this or above one minus this are extreme (trunc, ignore). Takes a number from 0.000001 to
-        0.499.
-    joint : float, default 0.0
-        Strength of the cross-entropy inside the outcome loss (dragonnet). Takes a number of at least 0.
-    targeted : float, default 0.0
-        Strength of targeted regularisation (dragonnet). Takes a number of at least 0.
-    independence : float, default 0.0
-        Strength of an independence penalty (HSIC) between the encoders' outputs. Takes a number of at least 0.
-    alpha : float, default 1.0
-        How hard GANITE's generator plays against its discriminator. Takes a number of at least 0.
-    beta : float, default 1.0
-        How hard GANITE's inference net plays against its discriminator. Takes a number of at least 0.
     members : int, default 5
         Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
     second_stage : str, default "none"
@@ -1848,16 +1397,22 @@ class PSW(Estimator):
     def __init__(
         self,
         *,
-        network: str = "two-step",
-        weighting: str = "psis",
         settings: str = "default",
-        gamma: float | None = 1.0,
+        weighting: str = "psis",
+        gamma: float = 1.0,
+        eps: float | None = None,
+        kappa: float | None = None,
+        units: str | None = None,
         balance: str = "rbf",
         balance_weight: float | None = None,
         balance_width: float | None = None,
+        independence: float = 0.0,
+        propensity: Sequence[int] | None = None,
+        propensity_rate: float | None = None,
+        truncate: float = 0.1,
+        loss: str | None = None,
         encoder: Sequence[int] | None = None,
         representation: int | None = None,
-        propensity: Sequence[int] | None = None,
         heads: Sequence[int] | None = None,
         activation: str = "elu",
         layer_norm: bool = False,
@@ -1865,10 +1420,7 @@ class PSW(Estimator):
         dropout: float | None = None,
         l2: float | None = None,
         rate: float | None = None,
-        propensity_rate: float | None = None,
         batch: int | None = None,
-        schedule: str | None = None,
-        block: int = 100,
         max_steps: int | None = None,
         min_steps: int | None = None,
         patience: int | None = None,
@@ -1876,17 +1428,6 @@ class PSW(Estimator):
         half_life: float = 0.0,
         clip: float = 10.0,
         optimiser: str = "adam",
-        loss: str | None = None,
-        eps: float | None = None,
-        kappa: float | None = None,
-        units: str | None = None,
-        per_arm: bool = False,
-        truncate: float = 0.1,
-        joint: float = 0.0,
-        targeted: float = 0.0,
-        independence: float = 0.0,
-        alpha: float = 1.0,
-        beta: float = 1.0,
         members: int = 5,
         second_stage: str = "none",
         validation_fraction: float = 0.2,
@@ -1894,16 +1435,22 @@ class PSW(Estimator):
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
-        self.network = network
-        self.weighting = weighting
         self.settings = settings
+        self.weighting = weighting
         self.gamma = gamma
+        self.eps = eps
+        self.kappa = kappa
+        self.units = units
         self.balance = balance
         self.balance_weight = balance_weight
         self.balance_width = balance_width
+        self.independence = independence
+        self.propensity = propensity
+        self.propensity_rate = propensity_rate
+        self.truncate = truncate
+        self.loss = loss
         self.encoder = encoder
         self.representation = representation
-        self.propensity = propensity
         self.heads = heads
         self.activation = activation
         self.layer_norm = layer_norm
@@ -1911,10 +1458,7 @@ class PSW(Estimator):
         self.dropout = dropout
         self.l2 = l2
         self.rate = rate
-        self.propensity_rate = propensity_rate
         self.batch = batch
-        self.schedule = schedule
-        self.block = block
         self.max_steps = max_steps
         self.min_steps = min_steps
         self.patience = patience
@@ -1922,17 +1466,6 @@ class PSW(Estimator):
         self.half_life = half_life
         self.clip = clip
         self.optimiser = optimiser
-        self.loss = loss
-        self.eps = eps
-        self.kappa = kappa
-        self.units = units
-        self.per_arm = per_arm
-        self.truncate = truncate
-        self.joint = joint
-        self.targeted = targeted
-        self.independence = independence
-        self.alpha = alpha
-        self.beta = beta
         self.members = members
         self.second_stage = second_stage
         self.validation_fraction = validation_fraction
@@ -1954,19 +1487,27 @@ class DPSW(Estimator):
 
     Parameters
     ----------
-    network : str, default "disentangled"
-        Which nets there are: one encoder, one with a propensity unit, three encoders, a propensity trained first, or
-        GANITE. Takes one of shared, dragon, disentangled, two-step, ganite.
-    weighting : str, default "pareto-norm"
-        How rows are weighted in the outcome loss. Takes one of uniform, inverse-share, ipw, norm, trunc, ignore,
-        pareto-hard, psis, pareto, pareto-norm.
     settings : str, default "default"
         Named set that fills in every parameter left at auto; the paper's sets reproduce its published scripts. Takes
         one of default, paper-news, paper-acic, paper-synthetic.
+    weighting : str, default "pareto-norm"
+        How rows are weighted in the outcome loss. Takes one of uniform, inverse-share, ipw, norm, trunc, ignore,
+        pareto-hard, pareto, pareto-norm.
     gamma : float or None, default None
         Tempering exponent of the weights: 1 is the paper's, 0 no weighting; auto trains nets of both, mixes them by
-        their loss on held-out rows and puts each arm's mean right by those rows' smoothed residuals. Takes a number
-        from 0 to 1. None lets the data decide.
+        their loss on held-out rows and corrects each arm's mean by those rows' smoothed residuals. Takes a number from
+        0 to 1. None lets the data decide.
+    eps : float or None, default None
+        Strength of rank pooling in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the data
+        decide.
+    kappa : float or None, default None
+        Steepness of the tail's step in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the
+        data decide.
+    units : str or None, default None
+        Units of eps and kappa: scale-free, or those of the weights themselves as in the paper. Takes one of scale-free,
+        raw. None lets the data decide.
+    per_arm : bool, default False
+        Fit one tail per arm instead of one over both. Takes true or false.
     balance : str, default "rbf"
         Penalty on the difference of a representation between arms. Takes one of none, rbf, linear, linear-discrepancy,
         wasserstein.
@@ -1975,20 +1516,35 @@ class DPSW(Estimator):
     balance_width : float or None, default None
         Width of the rbf kernel, or entropic strength of wasserstein; auto takes it from the distances of each batch.
         Takes a number of at least 0.000000000001. None lets the data decide.
+    independence : float, default 0.0
+        Strength of an independence penalty (HSIC) between the encoders' outputs. Takes a number of at least 0.
+    propensity : list[int] or None, default None
+        Hidden units of the propensity net, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
+        data decide.
+    propensity_rate : float or None, default None
+        Learning rate of the propensity net. Takes a number of at least 0.000000000001. None lets the data decide.
+    schedule : str or None, default None
+        Whether the propensity net steps on every mini-batch or in blocks of epochs. Takes one of each-step, blocks.
+        None lets the data decide.
+    block : int, default 100
+        Epochs per block when schedule is blocks. Takes a whole number from 1 to 1000000.
+    truncate : float, default 0.1
+        Propensities below this or above one minus this are extreme (weightings trunc and ignore). Takes a number from
+        0.000001 to 0.499.
+    loss : str or None, default None
+        Loss per row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
+        logistic. None lets the data decide.
     encoder : list[int] or None, default None
         Hidden units of each encoder, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the data
         decide.
     representation : int or None, default None
         Units of each encoder's output. Takes a whole number from 1 to 4096. None lets the data decide.
-    propensity : list[int] or None, default None
-        Hidden units of the propensity net, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
-        data decide.
     heads : list[int] or None, default None
         Hidden units of each outcome head, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
         data decide.
     activation : str, default "elu"
-        Activation of hidden units; leaky-relu makes the weights' distribution jump and is warned about. Takes one of
-        elu, tanh, softplus, leaky-relu, linear.
+        Activation of hidden units; with a propensity net, leaky-relu makes the weights' distribution jump and is warned
+        about. Takes one of elu, tanh, softplus, leaky-relu, linear.
     layer_norm : bool, default False
         Whether each row's sums in hidden layers of encoders and heads are normalised before the activation. Takes true
         or false.
@@ -2003,15 +1559,8 @@ class DPSW(Estimator):
         decide.
     rate : float or None, default None
         Learning rate. Takes a number of at least 0.000000000001. None lets the data decide.
-    propensity_rate : float or None, default None
-        Learning rate of the propensity net. Takes a number of at least 0.000000000001. None lets the data decide.
     batch : int or None, default None
-        Rows of a mini-batch. Takes a whole number from 2 to 1000000. None lets the data decide.
-    schedule : str or None, default None
-        Whether the propensity net steps on every mini-batch or in blocks of epochs. Takes one of each-step, blocks.
-        None lets the data decide.
-    block : int, default 100
-        Epochs of a block when schedule is blocks. Takes a whole number from 1 to 1000000.
+        Rows per mini-batch. Takes a whole number from 2 to 1000000. None lets the data decide.
     max_steps : int or None, default None
         Mini-batches at most. Takes a whole number from 1 to 100000000. None lets the data decide.
     min_steps : int or None, default None
@@ -2025,36 +1574,9 @@ class DPSW(Estimator):
     half_life : float, default 0.0
         Steps in which the learning rate halves; 0 for never. Takes a number of at least 0.
     clip : float, default 10.0
-        Longest gradient; 0 for any. Takes a number of at least 0.
+        Longest gradient; 0 for any length. Takes a number of at least 0.
     optimiser : str, default "adam"
         Optimiser. Takes one of adam, sgd.
-    loss : str or None, default None
-        Loss of a row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
-        logistic. None lets the data decide.
-    eps : float or None, default None
-        Strength of rank pooling in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the data
-        decide.
-    kappa : float or None, default None
-        Steepness of the tail's step in soft Pareto smoothing. Takes a number of at least 0.000000000001. None lets the
-        data decide.
-    units : str or None, default None
-        Units of eps and kappa: scale-free, or of the weights themselves as in the paper. Takes one of scale-free, raw.
-        None lets the data decide.
-    per_arm : bool, default False
-        Fit one tail in each arm instead of one over both. Takes true or false.
-    truncate : float, default 0.1
-        Propensities below this or above one minus this are extreme (trunc, ignore). Takes a number from 0.000001 to
-        0.499.
-    joint : float, default 0.0
-        Strength of the cross-entropy inside the outcome loss (dragonnet). Takes a number of at least 0.
-    targeted : float, default 0.0
-        Strength of targeted regularisation (dragonnet). Takes a number of at least 0.
-    independence : float, default 0.0
-        Strength of an independence penalty (HSIC) between the encoders' outputs. Takes a number of at least 0.
-    alpha : float, default 1.0
-        How hard GANITE's generator plays against its discriminator. Takes a number of at least 0.
-    beta : float, default 1.0
-        How hard GANITE's inference net plays against its discriminator. Takes a number of at least 0.
     members : int, default 5
         Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
     second_stage : str, default "none"
@@ -2083,16 +1605,25 @@ class DPSW(Estimator):
     def __init__(
         self,
         *,
-        network: str = "disentangled",
-        weighting: str = "pareto-norm",
         settings: str = "default",
+        weighting: str = "pareto-norm",
         gamma: float | None = None,
+        eps: float | None = None,
+        kappa: float | None = None,
+        units: str | None = None,
+        per_arm: bool = False,
         balance: str = "rbf",
         balance_weight: float | None = None,
         balance_width: float | None = None,
+        independence: float = 0.0,
+        propensity: Sequence[int] | None = None,
+        propensity_rate: float | None = None,
+        schedule: str | None = None,
+        block: int = 100,
+        truncate: float = 0.1,
+        loss: str | None = None,
         encoder: Sequence[int] | None = None,
         representation: int | None = None,
-        propensity: Sequence[int] | None = None,
         heads: Sequence[int] | None = None,
         activation: str = "elu",
         layer_norm: bool = False,
@@ -2100,10 +1631,7 @@ class DPSW(Estimator):
         dropout: float | None = None,
         l2: float | None = None,
         rate: float | None = None,
-        propensity_rate: float | None = None,
         batch: int | None = None,
-        schedule: str | None = None,
-        block: int = 100,
         max_steps: int | None = None,
         min_steps: int | None = None,
         patience: int | None = None,
@@ -2111,17 +1639,6 @@ class DPSW(Estimator):
         half_life: float = 0.0,
         clip: float = 10.0,
         optimiser: str = "adam",
-        loss: str | None = None,
-        eps: float | None = None,
-        kappa: float | None = None,
-        units: str | None = None,
-        per_arm: bool = False,
-        truncate: float = 0.1,
-        joint: float = 0.0,
-        targeted: float = 0.0,
-        independence: float = 0.0,
-        alpha: float = 1.0,
-        beta: float = 1.0,
         members: int = 5,
         second_stage: str = "none",
         validation_fraction: float = 0.2,
@@ -2129,16 +1646,25 @@ class DPSW(Estimator):
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
-        self.network = network
-        self.weighting = weighting
         self.settings = settings
+        self.weighting = weighting
         self.gamma = gamma
+        self.eps = eps
+        self.kappa = kappa
+        self.units = units
+        self.per_arm = per_arm
         self.balance = balance
         self.balance_weight = balance_weight
         self.balance_width = balance_width
+        self.independence = independence
+        self.propensity = propensity
+        self.propensity_rate = propensity_rate
+        self.schedule = schedule
+        self.block = block
+        self.truncate = truncate
+        self.loss = loss
         self.encoder = encoder
         self.representation = representation
-        self.propensity = propensity
         self.heads = heads
         self.activation = activation
         self.layer_norm = layer_norm
@@ -2146,10 +1672,7 @@ class DPSW(Estimator):
         self.dropout = dropout
         self.l2 = l2
         self.rate = rate
-        self.propensity_rate = propensity_rate
         self.batch = batch
-        self.schedule = schedule
-        self.block = block
         self.max_steps = max_steps
         self.min_steps = min_steps
         self.patience = patience
@@ -2157,17 +1680,6 @@ class DPSW(Estimator):
         self.half_life = half_life
         self.clip = clip
         self.optimiser = optimiser
-        self.loss = loss
-        self.eps = eps
-        self.kappa = kappa
-        self.units = units
-        self.per_arm = per_arm
-        self.truncate = truncate
-        self.joint = joint
-        self.targeted = targeted
-        self.independence = independence
-        self.alpha = alpha
-        self.beta = beta
         self.members = members
         self.second_stage = second_stage
         self.validation_fraction = validation_fraction
