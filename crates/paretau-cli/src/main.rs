@@ -2,10 +2,10 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
-mod board;
 mod checkpoint;
 mod commands;
 mod exit;
+mod live_table;
 mod output;
 mod progress;
 

@@ -27,7 +27,7 @@ struct Fitted {
 pub(crate) fn run(args: &DemoArgs, common: &Common) -> Result<()> {
     let progress = Progress::new(common.quiet);
     std::fs::create_dir_all(&args.out).map_err(|source| Error::Io { path: args.out.clone(), source })?;
-    progress.say(&format!(
+    progress.print_line(&format!(
         "making {ROWS} people whose true effects are known, and fitting estimators that do not know them"
     ));
     let params = Params::none().with("n", ROWS).with("d", 15).with("noise", 0.3);

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
                         Ok((rows(&model, batch, &predictions, id.as_deref(), level)?, predictions))
                     })
                     .collect();
-                current.iter().flat_map(|batch| &batch.notes).for_each(|note| progress.say(note));
+                current.iter().flat_map(|batch| &batch.notes).for_each(|note| progress.print_line(note));
                 made.add(rows, |fields| Out::create(args, common, fields))
             },
         );
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
         report.extra.retain(|name| *name != roles.treatment && *name != roles.outcome && id.as_ref() != Some(name));
     }
     for note in report.iter().flat_map(TransformReport::notes) {
-        progress.say(&note);
+        progress.print_line(&note);
     }
     say_left_out(&reader.left_out(), &model, &progress);
     drop(progress);
@@ -179,7 +179,7 @@ fn say_left_out(left_out: &[String], model: &Model, progress: &Progress) {
         return;
     }
     let more = if names.len() > NAMED { format!(" and {} more", names.len() - NAMED) } else { String::new() };
-    progress.say(&format!("columns not used by the model: {}{more}", names[..names.len().min(NAMED)].join(", ")));
+    progress.print_line(&format!("columns not used by the model: {}{more}", names[..names.len().min(NAMED)].join(", ")));
 }
 
 /// The output's columns for one batch: id, `mu0, mu1, tau[, lo, hi], e[, w_raw, w]`, and for each further arm of a fit

@@ -7,7 +7,7 @@ use paretau_study::experiment::{Plan, RunOptions, Shard, run as run_plan};
 use serde_json::json;
 
 use crate::args::{Common, RunArgs};
-use crate::board::Board;
+use crate::live_table::LiveTable;
 use crate::commands::data::pairs;
 use crate::output;
 
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &RunArgs, common: &Common) -> Result<()> {
         Some(trials) => plan.with_trials(trials as usize)?,
         None => plan,
     };
-    let board = Board::new(&plan, common.quiet);
+    let live_table = LiveTable::new(&plan, common.quiet);
     let report = run_plan(
         &plan,
         &RunOptions {
@@ -29,11 +29,11 @@ pub(crate) fn run(args: &RunArgs, common: &Common) -> Result<()> {
             resume: args.resume,
             shard,
             data_folder: &data_folder,
-            observer: &board,
-            watch: Some(&|progress| board.seen(progress)),
+            observer: &live_table,
+            watch: Some(&|progress| live_table.record(progress)),
         },
     )?;
-    drop(board);
+    drop(live_table);
     if common.json {
         return output::json(&json!({
             "plan": plan.name, "cells": report.cells, "done": report.done, "kept": report.kept,
