@@ -88,7 +88,11 @@ fn line(progress: &RunProgress<'_>, metric: &str) -> String {
         (None, Some(score)) => format!("{metric} {}", output::number(*score)),
         (None, None) => "done".to_owned(),
     };
-    let left = if progress.done == progress.total { String::new() } else { format!(", {} left", duration_in_words(progress.left)) };
+    let left = if progress.done == progress.total {
+        String::new()
+    } else {
+        format!(", {} left", duration_in_words(progress.left))
+    };
     format!(
         "[{}/{}] {}, realisation {}, {}: {result} ({:.1} s){left}",
         progress.done,
@@ -158,7 +162,7 @@ mod tests {
         let plan = Plan::open("first-look").unwrap();
         let cell = Cell::all(&plan).remove(1);
         let scores = [("pehe".to_owned(), 0.25)].into_iter().collect();
-        let mut record = Record { key: cell.key(), cell, found: None, scores, error: None, seconds: 2.04 };
+        let mut record = Record { key: cell.key(), cell, tuned: None, scores, error: None, seconds: 2.04 };
         let at = |record: &'_ Record| -> (String, Vec<Row>) {
             let progress = RunProgress { record, done: 3, total: 10, left: Duration::from_mins(10) };
             let mut rows: Vec<Row> =

@@ -1,4 +1,4 @@
-//! The `paretau` command: arguments in, results on stdout, progress and words on stderr.
+//! The `paretau` command: arguments in, results on stdout, progress and messages on stderr.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;

@@ -9,7 +9,7 @@ use paretau::{Error, Model, Params};
 use crate::args::{DataArgs, EstimatorArgs, ReadArgs, RoleArgs};
 use crate::progress::Progress;
 
-/// How the arguments say to read the file. Identifiers are read as text, so that `007` stays `007`.
+/// The options of reading that the arguments give. Identifiers are read as text, so that `007` stays `007`.
 pub(crate) fn read_options(args: &ReadArgs, id: Option<&str>) -> Result<ReadOptions> {
     let mark = |flag: &str, given: Option<char>, known: &[char]| match given {
         Some(mark) if !known.contains(&mark) => {

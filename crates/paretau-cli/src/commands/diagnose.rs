@@ -8,7 +8,7 @@ use crate::args::{Common, DiagnoseArgs};
 use crate::progress::Progress;
 use crate::{commands::data, output};
 
-/// The ending by which a model file is told from data.
+/// The ending that distinguishes a model file from data.
 const MODEL: &str = "paretau";
 
 pub(crate) fn run(args: &DiagnoseArgs, common: &Common) -> Result<()> {

@@ -61,7 +61,7 @@ pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
     if let Some(writer) = writer {
         writer.finish(n_rows, mean)?;
     }
-    // The treatment and the identifiers were read on purpose; what was not read is told below.
+    // The treatment and the identifiers were read on purpose; what was not read is listed below.
     if let Some(report) = &mut report {
         let roles = &model.about().roles;
         report.extra.retain(|name| *name != roles.treatment && *name != roles.outcome && id.as_ref() != Some(name));
@@ -179,7 +179,8 @@ fn say_left_out(left_out: &[String], model: &Model, progress: &Progress) {
         return;
     }
     let more = if names.len() > NAMED { format!(" and {} more", names.len() - NAMED) } else { String::new() };
-    progress.print_line(&format!("columns not used by the model: {}{more}", names[..names.len().min(NAMED)].join(", ")));
+    progress
+        .print_line(&format!("columns not used by the model: {}{more}", names[..names.len().min(NAMED)].join(", ")));
 }
 
 /// The output's columns for one batch: id, `mu0, mu1, tau[, lo, hi], e[, w_raw, w]`, and for each further arm of a fit

@@ -32,7 +32,8 @@ pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
     let entry = paretau::find(options.estimator)?;
     paretau::registry::check(entry, &options.params)?;
     if checkpoint.is_some() && !entry.info().abilities.checkpoints {
-        progress.print_line("only networks keep checkpoints: this fit starts from the beginning when it is interrupted");
+        progress
+            .print_line("only networks keep checkpoints: this fit starts from the beginning when it is interrupted");
     }
     let roles = data::roles(&args.data.roles, None)?;
     let model = paretau::fit(data::table(&args.data, None, &progress)?, &roles, &options)?;

@@ -7,8 +7,8 @@ use paretau_study::experiment::{Plan, RunOptions, Shard, run as run_plan};
 use serde_json::json;
 
 use crate::args::{Common, RunArgs};
-use crate::live_table::LiveTable;
 use crate::commands::data::pairs;
+use crate::live_table::LiveTable;
 use crate::output;
 
 pub(crate) fn run(args: &RunArgs, common: &Common) -> Result<()> {
@@ -16,7 +16,7 @@ pub(crate) fn run(args: &RunArgs, common: &Common) -> Result<()> {
     let data_folder = data_folder();
     let params = pairs(&args.set)?.into_iter().fold(Params::none(), |all, (key, value)| all.with(key, value));
     let plan = Plan::open(&args.plan)?.resolved(&data_folder, args.quick)?.with_params(&params)?;
-    let plan = plan.first_realisations(args.realisations.map_or(usize::MAX, |n| n as usize));
+    let plan = plan.with_realisations(args.realisations.map_or(usize::MAX, |n| n as usize));
     let plan = match args.tune {
         Some(trials) => plan.with_trials(trials as usize)?,
         None => plan,
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &RunArgs, common: &Common) -> Result<()> {
             shard,
             data_folder: &data_folder,
             observer: &live_table,
-            watch: Some(&|progress| live_table.record(progress)),
+            on_cell_done: Some(&|progress| live_table.record(progress)),
         },
     )?;
     drop(live_table);

@@ -302,12 +302,12 @@ impl Plan {
                 data.params = data.params.clone().with("n", rows);
             }
         }
-        self.first_realisations(realisations.unwrap_or(usize::MAX)).with_params(&params)
+        self.with_realisations(realisations.unwrap_or(usize::MAX)).with_params(&params)
     }
 
     /// The plan with at most so many realisations of each data set.
     #[must_use]
-    pub fn first_realisations(mut self, n: usize) -> Self {
+    pub fn with_realisations(mut self, n: usize) -> Self {
         self.data.iter_mut().for_each(|data| data.realisations.truncate(n));
         self
     }
@@ -493,7 +493,7 @@ mod tests {
         assert!(plan().with_trials(0).is_err());
         let message = Plan::open("first-look").unwrap().with_trials(3).unwrap_err().to_string();
         assert!(message.contains("no method of the plan has a parameter to search"), "{message}");
-        assert!(plan().first_realisations(3).data.iter().all(|data| data.realisations.len() == 3));
+        assert!(plan().with_realisations(3).data.iter().all(|data| data.realisations.len() == 3));
     }
 
     #[test]
