@@ -151,7 +151,7 @@ pub(crate) struct DemoArgs {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Listed {
+pub(crate) enum ListKind {
     Estimators,
     Metrics,
     Simulators,
@@ -163,7 +163,7 @@ pub(crate) enum Listed {
 pub(crate) struct ListArgs {
     /// What to list
     #[arg(value_enum)]
-    pub(crate) what: Listed,
+    pub(crate) what: ListKind,
 }
 
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind as Grammar;
+use clap::error::ErrorKind as ClapErrorKind;
 use paretau::{Error, ErrorKind};
 
 /// Prints an error to stderr (as JSON on stdout too, when JSON was asked for) and gives the exit code.
@@ -27,8 +27,12 @@ pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
 
 /// Prints what is wrong with the arguments in two lines, or the help or version that was asked for.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    let asked = [Grammar::DisplayHelp, Grammar::DisplayVersion, Grammar::DisplayHelpOnMissingArgumentOrSubcommand];
-    if asked.contains(&error.kind()) {
+    let printed = [
+        ClapErrorKind::DisplayHelp,
+        ClapErrorKind::DisplayVersion,
+        ClapErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
+    ];
+    if printed.contains(&error.kind()) {
         let _ = error.print();
         return ExitCode::from(error.exit_code().clamp(0, 255) as u8);
     }

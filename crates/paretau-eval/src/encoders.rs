@@ -3,7 +3,7 @@
 
 use paretau_core::{Diagnostics, FeatureRole, Role};
 
-/// What a net's encoders read of each feature. A net with one encoder is asked three times what it reads, as in the paper;
+/// What a net's encoders read of each feature. A single encoder counts as all three, as in the paper;
 /// nothing when the fit has no encoder.
 pub fn encoders_of(diagnostics: &Diagnostics) -> Vec<FeatureRole> {
     if !diagnostics.roles.is_empty() {
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn one_encoder_is_asked_three_times() {
+    fn one_encoder_counts_as_all_three() {
         let reading = [1.0, 1.0, 4.0].map(|share| Importance { name: "x".into(), share: share / 6.0 }).to_vec();
         let roles = encoders_of(&Diagnostics { reading, ..Diagnostics::default() });
         let scores =

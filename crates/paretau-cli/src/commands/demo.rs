@@ -60,7 +60,7 @@ pub(crate) fn run(args: &DemoArgs, common: &Common) -> Result<()> {
     write_effects(kept, &test, args)?;
     write_atomically(&args.out.join("report.html"), paretau::report(kept)?.as_bytes())?;
     drop(progress);
-    if common.json { output::json(&document(&fits, args)) } else { output::text(&for_people(&fits, args)) }
+    if common.json { output::json(&document(&fits, args)) } else { output::text(&readable(&fits, args)) }
 }
 
 fn write_effects(model: &Model, test: &Table, args: &DemoArgs) -> Result<()> {
@@ -81,7 +81,7 @@ fn document(fits: &[Fitted], args: &DemoArgs) -> Value {
     json!({ "estimators": rows, "out": args.out })
 }
 
-fn for_people(fits: &[Fitted], args: &DemoArgs) -> String {
+fn readable(fits: &[Fitted], args: &DemoArgs) -> String {
     let rows: Vec<Vec<String>> = fits
         .iter()
         .map(|fit| {

@@ -12,7 +12,7 @@ use crate::{commands::data, output};
 pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
     let valid = args.estimator.valid;
     if !(valid > 0.0 && valid < 0.9) {
-        return Err(data::wrong("valid", &valid.to_string(), "a share above 0 and below 0.9").into());
+        return Err(data::bad_argument("valid", &valid.to_string(), "a share above 0 and below 0.9").into());
     }
     data::check_out(&args.out, &[&args.data.data])?;
     let progress = Progress::new(common.quiet);

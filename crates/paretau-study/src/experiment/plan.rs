@@ -325,7 +325,7 @@ impl Plan {
             known.extend(names);
         }
         match params.0.keys().find(|name| !known.contains(&parameter_of(name))) {
-            Some(stranger) if !self.methods.is_empty() => Err(Error::unknown_name("parameter", stranger, known)),
+            Some(unknown) if !self.methods.is_empty() => Err(Error::unknown_name("parameter", unknown, known)),
             _ => Ok(self),
         }
     }
@@ -347,8 +347,8 @@ impl Plan {
             spec.space_for(entry, &method.params).check(entry)?;
             known.extend(entry.params().iter().map(|spec| spec.name));
         }
-        if let Some(stranger) = spec.space.0.keys().find(|name| !known.contains(&parameter_of(name))) {
-            return Err(Error::unknown_name("parameter", stranger, known));
+        if let Some(unknown) = spec.space.0.keys().find(|name| !known.contains(&parameter_of(name))) {
+            return Err(Error::unknown_name("parameter", unknown, known));
         }
         if self.methods.iter().all(|method| self.search_of(method).is_none()) {
             return Err(Error::unfit(
