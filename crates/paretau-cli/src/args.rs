@@ -151,7 +151,7 @@ pub(crate) struct DemoArgs {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Listed {
+pub(crate) enum ListKind {
     Estimators,
     Metrics,
     Simulators,
@@ -163,7 +163,7 @@ pub(crate) enum Listed {
 pub(crate) struct ListArgs {
     /// What to list
     #[arg(value_enum)]
-    pub(crate) what: Listed,
+    pub(crate) what: ListKind,
 }
 
 #[derive(Debug, Args)]
@@ -225,7 +225,7 @@ pub(crate) struct FitArgs {
     pub(crate) data: DataArgs,
     #[command(flatten)]
     pub(crate) estimator: EstimatorArgs,
-    /// File that keeps the training's standing, written now and then and on Ctrl-C (networks only)
+    /// File that keeps the state of the training, written at intervals and on Ctrl-C (networks only)
     #[arg(long, value_name = "FILE")]
     pub(crate) checkpoint: Option<PathBuf>,
     /// Go on from the checkpoint: the model is the one an uninterrupted fit would have given
@@ -302,7 +302,7 @@ pub(crate) struct RunArgs {
     /// At most N realisations of each data set
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) realisations: Option<u32>,
-    /// Search parameters with N trials a method before fitting, on training rows only
+    /// Search parameters with N trials per method before fitting, on training rows only
     #[arg(long, value_name = "N", conflicts_with = "quick", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) tune: Option<u32>,
 }
@@ -319,7 +319,7 @@ pub(crate) struct TuneArgs {
     /// How the next trial is chosen: tpe, random or grid
     #[arg(long, value_name = "HOW", default_value = "tpe")]
     pub(crate) search: String,
-    /// What a trial is judged by on held-out rows: factual (outcome error), dr or r (effect losses)
+    /// Loss of a trial on held-out rows: factual (outcome error), dr or r (effect losses)
     #[arg(long, value_name = "LOSS", default_value = "factual")]
     pub(crate) objective: String,
     /// Folds of cross-validation; 1 holds out a quarter of the rows once

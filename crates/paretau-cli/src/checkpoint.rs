@@ -12,7 +12,7 @@ pub(crate) struct FileCheckpoint {
 }
 
 impl FileCheckpoint {
-    /// Refuses to write over a checkpoint that nobody asked to take up.
+    /// Refuses to write over a checkpoint that was not to be resumed.
     pub(crate) fn new(path: &Path, resume: bool) -> Result<Self> {
         if path.exists() && !resume {
             let message = "there is a checkpoint already; add --resume to go on from it, or remove the file".to_owned();
@@ -23,7 +23,7 @@ impl FileCheckpoint {
 
     /// Removes the file: a finished fit needs none.
     pub(crate) fn done(&self) {
-        // It may never have been written, and a file that stays does no harm: the next fit says what to do about it.
+        // It may never have been written, and a file that stays does no harm: the next fit reports it.
         let _ = std::fs::remove_file(&self.path);
     }
 }

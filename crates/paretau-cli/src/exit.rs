@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind as Grammar;
+use clap::error::ErrorKind as ClapErrorKind;
 use paretau::{Error, ErrorKind};
 
 /// Prints an error to stderr (as JSON on stdout too, when JSON was asked for) and gives the exit code.
@@ -22,13 +22,17 @@ pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
         None if io.is_some() => 3,
         Some(ErrorKind::Failed) | None => 1,
     };
-    say(&in_one_line(error), json, code)
+    print_error(&in_one_line(error), json, code)
 }
 
 /// Prints what is wrong with the arguments in two lines, or the help or version that was asked for.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    let asked = [Grammar::DisplayHelp, Grammar::DisplayVersion, Grammar::DisplayHelpOnMissingArgumentOrSubcommand];
-    if asked.contains(&error.kind()) {
+    let printed = [
+        ClapErrorKind::DisplayHelp,
+        ClapErrorKind::DisplayVersion,
+        ClapErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
+    ];
+    if printed.contains(&error.kind()) {
         let _ = error.print();
         return ExitCode::from(error.exit_code().clamp(0, 255) as u8);
     }
@@ -45,10 +49,10 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     }
     let how = if how.is_empty() { "Try --help.".to_owned() } else { format!("{how} (more with --help)") };
     // The arguments did not parse, so that --json has to be looked for among them.
-    say(&format!("{what}\n{how}"), std::env::args_os().any(|arg| arg == "--json"), 2)
+    print_error(&format!("{what}\n{how}"), std::env::args_os().any(|arg| arg == "--json"), 2)
 }
 
-fn say(message: &str, json: bool, code: u8) -> ExitCode {
+fn print_error(message: &str, json: bool, code: u8) -> ExitCode {
     if json {
         let _ = writeln!(std::io::stdout(), "{}", serde_json::json!({ "error": message, "exit_code": code }));
     }
@@ -56,7 +60,7 @@ fn say(message: &str, json: bool, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// The error and its causes; a cause that its effect already tells is not told again.
+/// The error and its causes; a cause that is part of the text already is not repeated.
 fn in_one_line(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {

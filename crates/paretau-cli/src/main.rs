@@ -1,11 +1,11 @@
-//! The `paretau` command: arguments in, results on stdout, progress and words on stderr.
+//! The `paretau` command: arguments in, results on stdout, progress and messages on stderr.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
-mod board;
 mod checkpoint;
 mod commands;
 mod exit;
+mod live_table;
 mod output;
 mod progress;
 

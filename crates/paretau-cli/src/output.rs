@@ -51,7 +51,7 @@ impl JsonRows {
         Ok(())
     }
 
-    /// Ends the array and adds what else there is to say.
+    /// Ends the array and adds further fields.
     pub(crate) fn finish(mut self, more: &[(&str, Value)]) -> Result<()> {
         write!(self.out, "\n]")?;
         for (key, value) in more {

@@ -32,20 +32,20 @@ const COUNTED: &str = "{msg} {bar:24} {pos}/{len} ({per_sec}, {eta} left)";
 pub(crate) struct Progress {
     quiet: bool,
     bar: Mutex<Option<ProgressBar>>,
-    /// What was said already: fitting six estimators to one table notes the same things six times.
-    said: Mutex<HashSet<String>>,
+    /// Lines that were printed already: fitting six estimators to one table notes the same things six times.
+    printed: Mutex<HashSet<String>>,
 }
 
 impl Progress {
     /// An observer that also listens for Ctrl-C.
     pub(crate) fn new(quiet: bool) -> Self {
         LazyLock::force(&INTERRUPT);
-        Self { quiet, bar: Mutex::new(None), said: Mutex::new(HashSet::new()) }
+        Self { quiet, bar: Mutex::new(None), printed: Mutex::new(HashSet::new()) }
     }
 
-    /// Says one line, once, beside the bar if there is one.
-    pub(crate) fn say(&self, message: &str) {
-        if self.quiet || !self.said.lock().unwrap_or_else(PoisonError::into_inner).insert(message.to_owned()) {
+    /// Prints a message once, beside the bar if there is one.
+    pub(crate) fn print_line(&self, message: &str) {
+        if self.quiet || !self.printed.lock().unwrap_or_else(PoisonError::into_inner).insert(message.to_owned()) {
             return;
         }
         // Whoever listened to stderr may have gone; that is no reason to stop.
@@ -119,7 +119,7 @@ impl Observer for Progress {
                     bar.set_position(*done);
                 }
             }
-            Event::Note { message } => self.say(message),
+            Event::Note { message } => self.print_line(message),
             _ => {}
         }
     }

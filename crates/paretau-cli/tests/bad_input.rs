@@ -265,8 +265,8 @@ fn columns_that_do_not_fit_their_roles() {
         fitted("three arms", "bad.csv", three, &["column `t`", "`a` (2 rows)", "--treated-value"]),
         fitted("continuous treatment", "bad.csv", "t,y,x\n.1,1,1\n.2,2,2\n.3,2,3\n", &["3 values", "--treated-value"]),
         fit_with("absent arm", "bad.csv", three, "--treated-value z --control-value a", 3, &["`z`", "`b` (1 rows)"]),
-        fit_with("control not told", "bad.csv", three, "--treated-value a", 3, &["--control-value"]),
-        fit_with("treated not told", "bad.csv", three, "--control-value a", 3, &["--treated-value"]),
+        fit_with("control not given", "bad.csv", three, "--treated-value a", 3, &["--control-value"]),
+        fit_with("treated not given", "bad.csv", three, "--control-value a", 3, &["--treated-value"]),
         fit_with("equal arms", "bad.csv", three, "--treated-value a --control-value a", 3, &["both `a`"]),
         fitted("no treatment at all", "bad.csv", "t,y,x\n,1,1\n,2,2\n", &["column `t`", "no row has a treatment"]),
         fitted("text outcome", "bad.csv", "t,y,x\n0,1,1\n1,many,2\n", &["column `y`", "row 2", "line 3", "`many`"]),
@@ -572,13 +572,13 @@ fn odd_but_good_inputs_work() {
         let folder = folder_with(file, &bytes);
         let at = folder.path();
         let out = paretau(at, &["fit", file, "--treatment", "t", "--outcome", "y", "-e", "lr-2", "--out", "m.paretau"]);
-        let told = String::from_utf8(out.stderr).unwrap();
-        assert!(out.status.success(), "{name}: {told}");
+        let stderr = String::from_utf8(out.stderr).unwrap();
+        assert!(out.status.success(), "{name}: {stderr}");
         for word in words {
-            assert!(told.contains(word), "{name}: {told:?} lacks {word:?}");
+            assert!(stderr.contains(word), "{name}: {stderr:?} lacks {word:?}");
         }
         let effects = ok(at, &["effect", "m.paretau", file]);
-        assert_eq!(effects.lines().count(), 301, "{name}: a row a row, also where the outcome is missing");
+        assert_eq!(effects.lines().count(), 301, "{name}: one row per input row, also where the outcome is missing");
         let empty = effects.lines().filter(|line| line.contains(",,") || line.ends_with(',')).count();
         assert_eq!(empty, usize::from(name == "missing treatments"), "{name}: weights where the arm is known");
     }

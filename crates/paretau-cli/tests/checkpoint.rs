@@ -20,8 +20,8 @@ fn fit<'a>(out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 
 /// Starts a fit with a checkpoint and waits until the first one is on disk.
 fn started(folder: &Path, more: &[&str]) -> Child {
-    let args = fit("resumed.paretau", &[&["--checkpoint", "standing"], more].concat());
-    let checkpoint = folder.join("standing");
+    let args = fit("resumed.paretau", &[&["--checkpoint", "state.checkpoint"], more].concat());
+    let checkpoint = folder.join("state.checkpoint");
     let before = std::fs::read(&checkpoint).ok();
     let mut child = command(folder, &args).spawn().unwrap();
     let start = Instant::now();
@@ -47,10 +47,10 @@ fn an_interrupted_fit_resumes_to_the_same_file() {
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let out = child.wait_with_output().unwrap();
     assert_eq!(out.status.code(), Some(130), "{}", String::from_utf8_lossy(&out.stderr));
-    assert!(at.join("standing").exists() && !at.join("resumed.paretau").exists());
+    assert!(at.join("state.checkpoint").exists() && !at.join("resumed.paretau").exists());
 
     // Without --resume it is not written over.
-    let args = fit("resumed.paretau", &["--checkpoint", "standing"]);
+    let args = fit("resumed.paretau", &["--checkpoint", "state.checkpoint"]);
     let refused = command(at, &args).output().unwrap();
     assert_eq!(refused.status.code(), Some(3));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--resume"));
@@ -61,6 +61,6 @@ fn an_interrupted_fit_resumes_to_the_same_file() {
     child.wait().unwrap();
     let done = command(at, &[&args[..], &["--resume"]].concat()).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    assert!(!at.join("standing").exists(), "a finished fit leaves no checkpoint");
+    assert!(!at.join("state.checkpoint").exists(), "a finished fit leaves no checkpoint");
     assert_eq!(std::fs::read(at.join("whole.paretau")).unwrap(), std::fs::read(at.join("resumed.paretau")).unwrap());
 }

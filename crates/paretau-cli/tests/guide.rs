@@ -96,8 +96,8 @@ fn run_document(name: &str) {
             .output()
             .unwrap();
         let printed = String::from_utf8_lossy(&out.stdout);
-        let told = String::from_utf8_lossy(&out.stderr);
-        assert!(out.status.success(), "{name}, line {line}:\n{script}\n{printed}{told}");
+        let stderr = String::from_utf8_lossy(&out.stderr);
+        assert!(out.status.success(), "{name}, line {line}:\n{script}\n{printed}{stderr}");
         if let Some(shown) = shown {
             assert!(matches(&shown, &printed), "{name}, line {line} shows\n{shown}\nbut prints\n{printed}");
         }

@@ -45,10 +45,10 @@ fn check_interrupted(mut child: Child) {
             None => std::thread::sleep(Duration::from_millis(20)),
         }
     };
-    let mut told = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
-    assert_eq!(status.code(), Some(130), "{told}");
-    assert_eq!(told, "paretau: interrupted\n");
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!(status.code(), Some(130), "{stderr}");
+    assert_eq!(stderr, "paretau: interrupted\n");
 }
 
 /// Feeds rows to the child's standard input until `ready` says so, then presses Ctrl-C and feeds on until it ends.

@@ -26,7 +26,7 @@ fn rows(path: &Path) -> (Vec<String>, Vec<Vec<String>>) {
     (lines.next().unwrap(), lines.collect())
 }
 
-/// Everything that must hold of an effects file: one row a row, every number finite, weights where an arm is known.
+/// Everything that must hold of an effects file: one row per input row, every number finite, weights where an arm is known.
 fn check_effects(path: &Path, n_rows: usize, n_weighted: usize) {
     let (header, rows) = rows(path);
     assert_eq!(rows.len(), n_rows);
@@ -63,16 +63,16 @@ fn nhefs_quitting_adds_more_than_three_kilograms() {
     check_effects(&at.join("effects.csv"), 1629, 1629);
     let ids = |path: &Path| rows(path).1.into_iter().map(|row| row[0].clone()).collect::<Vec<_>>();
     assert_eq!(ids(&at.join("effects.csv")), ids(Path::new(path)));
-    let told = paretau(at, &["effect", "model.paretau", path, "--out", "again.parquet"]);
-    let told = String::from_utf8(told.stderr).unwrap();
-    assert!(told.contains("missing and were filled in"), "{told}");
+    let out = paretau(at, &["effect", "model.paretau", path, "--out", "again.parquet"]);
+    let stderr = String::from_utf8(out.stderr).unwrap();
+    assert!(stderr.contains("missing and were filled in"), "{stderr}");
     let diagnosis = json(at, &[&["diagnose", path], &columns[..], &ignore[..]].concat());
     let khats = diagnosis["overlap"]["arms"].as_array().unwrap();
     assert!(khats.iter().all(|arm| number(arm, &["khat"]) < number(arm, &["khat_threshold"])), "{khats:?}");
     assert!(ok(at, &["diagnose", "model.paretau"]).contains("propensities from"));
 }
 
-/// The outcome is wt82 − wt71: with both among the features nothing is left for the treatment to do, and that must be told.
+/// The outcome is wt82 − wt71: with both among the features nothing is left for the treatment to do, and that must be reported.
 #[test]
 fn nhefs_with_the_later_weight_is_seen_through() {
     let Some(path) = data("real/nhefs.csv") else { return };
@@ -83,9 +83,9 @@ fn nhefs_with_the_later_weight_is_seen_through() {
         json(folder.path(), &[&["fit", path.to_str().unwrap()], &columns[..], &out[..]].concat())["diagnostics"]
             .to_string()
     };
-    let told = fit("death,yrdth,modth,dadth");
-    assert!(told.contains("outcome-determined"), "{told}");
-    assert!(told.contains("--ignore wt82,wt71") || told.contains("--ignore wt71,wt82"), "{told}");
+    let stderr = fit("death,yrdth,modth,dadth");
+    assert!(stderr.contains("outcome-determined"), "{stderr}");
+    assert!(stderr.contains("--ignore wt82,wt71") || stderr.contains("--ignore wt71,wt82"), "{stderr}");
     assert!(!fit("*82*,death,yrdth,modth,dadth,sbp,dbp").contains("outcome-determined"));
     // Whoever reads the words and not the JSON is warned too.
     let columns =
@@ -106,9 +106,9 @@ fn hillstrom_is_a_trial_with_text_arms() {
     let at = folder.path();
     let columns = ["--treatment", "treatment", "--outcome", "visit", "--ignore", "conversion,spend"];
     let asked = paretau(at, &[&["fit", path, "--out", "model.paretau"], &columns[..]].concat());
-    let told = String::from_utf8(asked.stderr).unwrap();
+    let stderr = String::from_utf8(asked.stderr).unwrap();
     assert_eq!(asked.status.code(), Some(3));
-    assert!(told.contains("`No E-Mail` (21306 rows)") && told.contains("--treated-value"), "{told}");
+    assert!(stderr.contains("`No E-Mail` (21306 rows)") && stderr.contains("--treated-value"), "{stderr}");
     let arms = ["--treated-value", "Womens E-Mail", "--control-value", "No E-Mail"];
     let out = ["--estimator", "lr-2", "--out", "model.paretau"];
     let fit = json(at, &[&["fit", path], &columns[..], &arms[..], &out[..]].concat());
@@ -148,7 +148,7 @@ fn jobs_warns_of_arms_that_hardly_overlap() {
 }
 
 /// Twins: both outcomes are known, so that the truth scores the answer. Treatment was drawn by a known propensity
-/// that depends on more than the features; told of it, the average effect is right, and without it visibly not.
+/// that depends on more than the features; given that column, the average effect is right, and without it visibly not.
 #[test]
 fn twins_needs_its_known_propensity() {
     let Some(path) = data("real/twins.csv") else { return };

@@ -162,11 +162,11 @@ fn a_study_has_figures_and_a_page_with_published_numbers_and_failures() {
         .output()
         .unwrap();
     assert!(out.status.success());
-    // Not on a terminal: a line a cell, with the time left on all but the last.
-    let told = String::from_utf8(out.stderr).unwrap();
-    let lines: Vec<&str> = told.lines().filter(|line| line.starts_with('[')).collect();
-    assert_eq!(lines.len(), 12, "{told}");
-    assert!(lines[0].starts_with("[1/12]") && lines[0].ends_with(" left") && !lines[11].contains(" left"), "{told}");
+    // Not on a terminal: one line per cell, with the time left on all but the last.
+    let stderr = String::from_utf8(out.stderr).unwrap();
+    let lines: Vec<&str> = stderr.lines().filter(|line| line.starts_with('[')).collect();
+    assert_eq!(lines.len(), 12, "{stderr}");
+    assert!(lines[0].starts_with("[1/12]") && lines[0].ends_with(" left") && !lines[11].contains(" left"), "{stderr}");
     let read = |name: &str| std::fs::read(at.join("out").join(name)).unwrap();
     assert!(read("figure.png").starts_with(b"\x89PNG\r\n"));
     let figure = String::from_utf8(read("figure.svg")).unwrap();
@@ -175,7 +175,7 @@ fn a_study_has_figures_and_a_page_with_published_numbers_and_failures() {
     for words in ["Elsewhere", "Their data are others.", "Methods against each other", "s-series-1", "lr-2"] {
         assert!(page.contains(words), "{words}");
     }
-    assert_eq!(told.matches("failed:").count(), 4, "{told}");
+    assert_eq!(stderr.matches("failed:").count(), 4, "{stderr}");
     assert!(page.contains("What failed") && page.contains("4 of 12 runs failed"));
     assert_eq!(page.matches("<li>d=12, realisation ").count(), 4);
     // `report` makes the same page from the folder, and from records alone where the plan was lost.
@@ -258,7 +258,7 @@ fn a_trial_with_text_in_hillstrom() {
 }
 
 #[test]
-fn poor_overlap_in_jobs_is_told_first() {
+fn poor_overlap_in_jobs_is_reported_first() {
     let Some(data) = real("jobs_lalonde.csv") else { return };
     let folder = tempfile::tempdir().unwrap();
     let fit = [&data, "--treatment", "Treatment", "--outcome", "RE78", "--estimator", "lr-2"];

@@ -116,8 +116,8 @@ fn errors() {
     let mut text = String::new();
     for args in cases {
         let out = paretau(folder.path(), &args.split_whitespace().chain(["--quiet"]).collect::<Vec<_>>());
-        let told = String::from_utf8(out.stderr).unwrap();
-        text += &format!("$ paretau {args}\n{told}exit {}\n\n", out.status.code().unwrap());
+        let stderr = String::from_utf8(out.stderr).unwrap();
+        text += &format!("$ paretau {args}\n{stderr}exit {}\n\n", out.status.code().unwrap());
     }
     check(vec![("errors.txt".to_owned(), text)]);
 }

@@ -42,10 +42,10 @@ fn output_is_in_input_order_over_many_batches_and_the_same_from_every_format() {
         assert_eq!(std::fs::read_to_string(at.join("again.csv")).unwrap(), effects, "{data}");
     }
     // A mean over batches is the mean.
-    let told = json(at, &["effect", "model.paretau", "people.csv", "--out", "again.parquet"]);
+    let summary = json(at, &["effect", "model.paretau", "people.csv", "--out", "again.parquet"]);
     let taus: Vec<f64> = effects.lines().skip(1).map(|l| l.split(',').nth(3).unwrap().parse().unwrap()).collect();
     let mean = taus.iter().sum::<f64>() / taus.len() as f64;
-    assert!((told["mean_effect"].as_f64().unwrap() - mean).abs() < 1e-9 && told["rows"] == 150_000);
+    assert!((summary["mean_effect"].as_f64().unwrap() - mean).abs() < 1e-9 && summary["rows"] == 150_000);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn arms_are_known_however_new_data_spell_them() {
 }
 
 #[test]
-fn what_had_to_be_done_to_new_rows_is_told_once_for_all_batches() {
+fn changes_to_new_rows_are_reported_once_for_all_batches() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     simulate(at, "synthetic", "300", "3", "people.csv");
@@ -83,8 +83,8 @@ fn what_had_to_be_done_to_new_rows_is_told_once_for_all_batches() {
     // 90 000 rows are two batches; one in three is of a new town, one in three of none.
     std::fs::write(at.join("new.csv"), with_town(&|i| ["Ulm", "Paris", ""][i % 3], 300)).unwrap();
     let out = common::paretau(at, &["effect", "model.paretau", "new.csv", "--out", "effects.csv"]);
-    let told = String::from_utf8(out.stderr).unwrap();
-    let lines: Vec<&str> = told.lines().collect();
+    let stderr = String::from_utf8(out.stderr).unwrap();
+    let lines: Vec<&str> = stderr.lines().collect();
     assert_eq!(
         lines,
         [

@@ -1,4 +1,4 @@
-//! Are the predicted effects right on average, and do they tell rows apart? Regressions of what was seen on what was
+//! Are the predicted effects right on average, and do they distinguish rows? Regressions of what was seen on what was
 //! predicted.
 
 use paretau_core::{Features, Result};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct Calibration {
     /// Of the mean predicted effect.
     pub mean: Option<Score>,
-    /// Of the deviations from it; above 0 is evidence that the predictions tell rows apart. `None` when the predicted
+    /// Of the deviations from it; above 0 is evidence that the predictions distinguish rows. `None` when the predicted
     /// effect is the same for all rows.
     pub heterogeneity: Option<Score>,
 }
@@ -73,7 +73,7 @@ pub struct EffectGroup {
     pub seen: Score,
 }
 
-/// Rows dealt into up to `k` groups by predicted effect, lowest first, with ties kept together: the points of a
+/// Rows divided into up to `k` groups by predicted effect, lowest first, with ties kept together: the points of a
 /// calibration plot.
 pub fn effect_groups(rows: &Observed<'_>, scores: &[f64], tau: &[f64], k: usize) -> Vec<EffectGroup> {
     let mut order: Vec<usize> = (0..tau.len()).collect();

@@ -3,8 +3,8 @@
 
 use paretau_core::{Diagnostics, FeatureRole, Role};
 
-/// What a net's encoders read of each feature. A net with one encoder is asked three times what it reads, as in the paper;
-/// nothing when the fit tells of no encoder.
+/// What a net's encoders read of each feature. A single encoder counts as all three, as in the paper;
+/// nothing when the fit has no encoder.
 pub fn encoders_of(diagnostics: &Diagnostics) -> Vec<FeatureRole> {
     if !diagnostics.roles.is_empty() {
         return diagnostics.roles.clone();
@@ -76,13 +76,16 @@ mod tests {
     }
 
     #[test]
-    fn one_encoder_is_asked_three_times() {
+    fn one_encoder_counts_as_all_three() {
         let reading = [1.0, 1.0, 4.0].map(|share| Importance { name: "x".into(), share: share / 6.0 }).to_vec();
         let roles = encoders_of(&Diagnostics { reading, ..Diagnostics::default() });
-        let said =
+        let scores =
             [Third::Instrument, Third::Confounder, Third::Adjuster].map(|third| encoder_difference(&roles, third));
         let expected = [-0.6, -0.6, 3.0];
-        assert!(said.iter().zip(expected).all(|(said, is)| said.is_some_and(|s| (s - is).abs() < 1e-12)), "{said:?}");
+        assert!(
+            scores.iter().zip(expected).all(|(score, is)| score.is_some_and(|s| (s - is).abs() < 1e-12)),
+            "{scores:?}"
+        );
         assert!(encoders_of(&Diagnostics::default()).is_empty());
     }
 }

@@ -1,7 +1,7 @@
 //! Metrics of effects: PEHE, scores without truth, ranking, calibration.
 //!
-//! Nothing here fits a model: nuisance predictions come in as a [`Nuisance`](paretau_nuisance::Nuisance), made by whoever
-//! has held-out models.
+//! Nothing here fits a model: nuisance predictions come in as a [`Nuisance`](paretau_nuisance::Nuisance), made by callers
+//! that have held-out models.
 
 mod calibration;
 mod encoders;

@@ -207,7 +207,7 @@ pub const METRICS: &[Metric] = &[
     },
     Metric {
         name: "calibration",
-        summary: "slope of the seen effect on the predicted one around its mean; 1 is calibrated, above 0 tells rows apart",
+        summary: "slope of the seen effect on the predicted one around its mean; 1 is calibrated, above 0 distinguishes rows",
         better: Better::NearOne,
         needs: Needs::Nuisance,
         compute: |e| {
@@ -294,7 +294,7 @@ mod tests {
             .unwrap()
         };
         let (good, bad) = (of(&x, 2.0), of(&bad, 0.5));
-        // `pehe` 0 included, every metric is told and every ranking metric prefers the true effect.
+        // `pehe` 0 included, every metric has a value and every ranking metric prefers the true effect.
         assert_eq!(good.len(), METRICS.len());
         for (metric, (g, b)) in METRICS.iter().zip(good.iter().zip(&bad)) {
             assert_eq!(metric.name, g.name);

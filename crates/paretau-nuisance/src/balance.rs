@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_and_separating_columns_are_told_apart() {
+    fn missing_and_separating_columns_are_distinguished() {
         let values = vec![1.0, 0.0, f64::NAN, 0.0, 3.0, 1.0, 2.0, 1.0];
         let x = Features::Dense(Dense::new(4, 2, values).unwrap());
         let got = balance(&x, &Column::numbered(2), &[0, 0, 1, 1], &[1.0; 4]).unwrap();

@@ -180,7 +180,7 @@ pub fn cross_predict(
     ctx: &FitContext<'_>,
 ) -> Result<Vec<f64>> {
     match held_out {
-        // The learner tells only after a fit whether it has held-out predictions.
+        // Only after a fit is it known whether the learner has held-out predictions.
         HeldOut::Oob => Ok(cross_fit(task, learner, parts, held_out, ctx)?.held_out),
         HeldOut::Folds => Ok(fit_folds(task, learner, parts, ctx.seed.named("fold"), ctx)?.held_out),
     }
@@ -200,7 +200,7 @@ fn own_held_out(task: &CrossTask<'_>, full: &Fitted) -> Result<Option<Vec<f64>>>
     Ok(Some(out))
 }
 
-/// One model per fold, and what each says of the rows that its fold holds out.
+/// One model per fold, and its predictions for the rows that the fold holds out.
 #[derive(Debug)]
 pub struct FoldFits {
     /// A prediction for every row, by the model that did not learn from it.

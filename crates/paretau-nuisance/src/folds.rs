@@ -1,4 +1,4 @@
-//! How rows are dealt into folds: within arms, whole groups together, and no more folds than the data can bear.
+//! How rows are assigned to folds: within arms, whole groups together, and no more folds than the data allow.
 
 use std::collections::BTreeSet;
 

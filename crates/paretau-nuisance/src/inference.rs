@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rows::Observed;
 
-/// A number and, where one can be told, its standard error.
+/// A number and, where one can be estimated, its standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// The number.

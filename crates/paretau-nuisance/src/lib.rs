@@ -3,7 +3,7 @@
 //!
 //! Learners, forests, networks and metrics stand on this crate, so that each of these ideas is written once:
 //!
-//! - [`folds`]: how rows are dealt into folds, arms and groups kept;
+//! - [`folds`]: how rows are assigned to folds, arms and groups kept;
 //! - [`crossfit`]: the only loop over folds that fits models;
 //! - [`nuisances`]: expected outcomes and propensity of every row by models that did not see it;
 //! - [`propensity`]: the best of several propensity models, and its calibration;

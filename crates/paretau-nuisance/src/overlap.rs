@@ -172,7 +172,7 @@ pub fn overlap_report(
     let mut rows_at_risk: Vec<usize> = (0..e.len()).filter(|&i| risky(e[i], options.risk)).collect();
     rows_at_risk.sort_by(|&a, &b| e[a].min(1.0 - e[a]).total_cmp(&e[b].min(1.0 - e[b])).then(a.cmp(&b)));
     let range = e.iter().fold((1.0_f64, 0.0_f64), |(lo, hi), e| (lo.min(*e), hi.max(*e)));
-    let warnings = worries(&arms, &khat_alone, (rows_at_risk.len(), e.len()), options);
+    let warnings = overlap_warnings(&arms, &khat_alone, (rows_at_risk.len(), e.len()), options);
     let held = Held { n: weights.extreme.beyond, bound: weights.map.bound.unwrap_or(0.0) };
     Ok(OverlapReport { histogram: histogram(e, t), arms, range, rows_at_risk, held, warnings })
 }
@@ -212,9 +212,9 @@ fn histogram(e: &[f64], t: &[u8]) -> Vec<PropensityBin> {
     bins
 }
 
-/// What the numbers mean and what to do, worst first. `khat_alone` are those of the inverse propensities without the rows' own
+/// Warnings with their remedies, worst first. `khat_alone` are those of the inverse propensities without the rows' own
 /// weights.
-fn worries(
+fn overlap_warnings(
     arms: &[ArmOverlap; 2],
     khat_alone: &[Option<f64>],
     (at_risk, n): (usize, usize),
@@ -254,7 +254,7 @@ fn worries(
         if arm.n < 25 {
             warn(
                 "few-rows",
-                format!("There are only {} {name} rows: too few to judge the tail of their weights.", arm.n),
+                format!("There are only {} {name} rows: too few to assess the tail of their weights.", arm.n),
             );
         }
     }
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn poor_overlap_is_told_in_words() {
+    fn poor_overlap_gives_warnings() {
         let (e, t) = draw(4.0, 2000);
         let (report, weights) = overlap_report(&e, (&t, None), &OverlapOptions::default()).unwrap();
         let codes: Vec<&str> = report.warnings.iter().map(|w| w.code.as_str()).collect();
@@ -347,11 +347,11 @@ mod tests {
         assert!(report(&none).arms.iter().all(|a| a.ess_raw <= 0.55 * a.n as f64));
         let undone: Vec<f64> = e.iter().zip(&t).map(|(e, t)| if *t == 1 { *e } else { 1.0 - e }).collect();
         assert!(report(&undone).arms.iter().all(|a| (a.ess_raw - a.n as f64).abs() < 1e-6));
-        // A few rows that count for all others are told, and that smoothing is no help.
+        // A few rows that outweigh all others give a warning, which adds that smoothing is no help.
         let heavy: Vec<f64> = (1..=1000).map(|i| (1000.0 / f64::from(i)).powi(2)).collect();
-        let told = report(&heavy);
-        assert!(told.arms.iter().all(|a| a.unreliable() && a.ess_raw < 10.0), "{:?}", told.arms);
-        assert!(told.warnings.iter().any(|w| w.message.contains("weight column")), "{:?}", told.warnings);
+        let overlap = report(&heavy);
+        assert!(overlap.arms.iter().all(|a| a.unreliable() && a.ess_raw < 10.0), "{:?}", overlap.arms);
+        assert!(overlap.warnings.iter().any(|w| w.message.contains("weight column")), "{:?}", overlap.warnings);
         assert!(overlap_report(&e, (&t, Some(&[1.0])), &OverlapOptions::default()).is_err());
     }
 }

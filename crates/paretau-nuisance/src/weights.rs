@@ -25,11 +25,11 @@ use crate::rows::same_length;
 /// Propensities nearer to 0 or 1 than this are beyond the bound, where no other bound is asked for.
 pub const BOUND: f64 = 0.01;
 
-/// Propensities below this count as this in [`Rule::Psis`], which takes their logarithm; [`Extreme::floored`] tells how
+/// Propensities below this count as this in [`Rule::Psis`], which takes their logarithm; [`Extreme::floored`] counts how
 /// many.
 pub const LEAST_PROPENSITY: f64 = 1e-12;
 
-/// No balancing weight is larger, so that sums of weights are finite; [`Extreme::capped`] tells how many would be.
+/// No balancing weight is larger, so that sums of weights are finite; [`Extreme::capped`] counts how many would be.
 pub const LARGEST_WEIGHT: f64 = f64::MAX / 1e6;
 
 /// What weights are of.

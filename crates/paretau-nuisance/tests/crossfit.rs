@@ -18,7 +18,7 @@ fn confounded(n: usize, strength: f64) -> (Design, Vec<f64>) {
     (Design::new(Features::Dense(Dense::new(n, 2, x).unwrap()), t, y).unwrap(), e)
 }
 
-/// Predicts the mean of its training outcomes; tells the held-out mean when `own`.
+/// Predicts the mean of its training outcomes; with held-out means of its own when `own`.
 #[derive(Debug)]
 struct MeanLearner {
     own: bool,

@@ -8,7 +8,7 @@ use crate::error;
 /// A 1-D array of doubles that Python lends us.
 pub(crate) type In<'py> = PyReadonlyArray1<'py, f64>;
 
-/// A 1-D array of doubles that we give away.
+/// A 1-D array of doubles on its way to Python.
 pub(crate) type Out<'py> = Bound<'py, PyArray1<f64>>;
 
 /// The array's memory; the Python layer makes arrays contiguous before they come here.
@@ -17,6 +17,6 @@ pub(crate) fn slice<'a, T: numpy::Element>(array: &'a PyReadonlyArray1<'_, T>) -
 }
 
 /// Hands a vector to Python without a copy.
-pub(crate) fn give(py: Python<'_>, values: Vec<f64>) -> Out<'_> {
+pub(crate) fn to_array(py: Python<'_>, values: Vec<f64>) -> Out<'_> {
     PyArray1::from_vec(py, values)
 }

@@ -9,7 +9,7 @@ use paretau::kernels::real::Real;
 use paretau::kernels::sinkhorn::{Cost, Sinkhorn, SinkhornWorkspace, Strength};
 use pyo3::prelude::*;
 
-use crate::enter::enter;
+use crate::detach::detach;
 use crate::error::{data, of_kernel, usage};
 
 type Points<'py, T> = PyReadonlyArray2<'py, T>;
@@ -58,7 +58,7 @@ fn mmd<'py, T: Real + Element>(
         estimator: if unbiased { Estimator::Unbiased } else { Estimator::Biased },
     };
     distance(py, a, b, with_grad, |arms, grad| {
-        statistic.eval(arms, grad, &mut MmdWorkspace::new(), Parallelism::Rayon).map(|found| found.value)
+        statistic.eval(arms, grad, &mut MmdWorkspace::new(), Parallelism::Rayon).map(|result| result.value)
     })
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn sinkhorn<'py>(
         max_iterations,
     };
     distance(py, &a, &b, with_grad, |arms, grad| {
-        transport.eval(arms, grad, &mut SinkhornWorkspace::new(), Parallelism::Rayon).map(|found| found.value)
+        transport.eval(arms, grad, &mut SinkhornWorkspace::new(), Parallelism::Rayon).map(|result| result.value)
     })
 }
 
@@ -102,7 +102,7 @@ fn distance<'py, T: Real + Element>(
     }
     let rows = |points| usage_if_strided(points);
     let (a, b) = (rows(a)?, rows(b)?);
-    let (value, grads) = enter(py, of_kernel, || {
+    let (value, grads) = detach(py, of_kernel, || {
         let arms = Arms::new(a, b, k)?;
         if !with_grad {
             return eval(&arms, None).map(|value| (value, None));
@@ -112,9 +112,9 @@ fn distance<'py, T: Real + Element>(
         let value = eval(&arms, Some(ArmsGrad { a: grad_a, b: grad_b }))?;
         Ok((value, Some(grads)))
     })?;
-    let give = |values: Vec<T>, shape: (usize, usize)| PyArray1::from_vec(py, values).reshape(shape);
+    let to_array = |values: Vec<T>, shape: (usize, usize)| PyArray1::from_vec(py, values).reshape(shape);
     match grads {
-        Some([grad_a, grad_b]) => Ok((value, Some(give(grad_a, shapes[0])?), Some(give(grad_b, shapes[1])?))),
+        Some([grad_a, grad_b]) => Ok((value, Some(to_array(grad_a, shapes[0])?), Some(to_array(grad_b, shapes[1])?))),
         None => Ok((value, None, None)),
     }
 }

@@ -9,7 +9,7 @@ use paretau_study::tune::{TuneOptions, TuneSpec, tune as search};
 use pyo3::prelude::*;
 use serde_json::json;
 
-use crate::enter::{enter, enter_watched};
+use crate::detach::{detach, detach_with_events};
 use crate::error::{to_py, usage};
 use crate::model::parse;
 use crate::table::Table;
@@ -36,14 +36,15 @@ pub(crate) fn run(
     let plan = Plan::open(plan)
         .and_then(|plan| plan.resolved(&data_folder, quick)?.with_params(&params))
         .map_err(to_py)?
-        .first_realisations(realisations.unwrap_or(usize::MAX));
+        .with_realisations(realisations.unwrap_or(usize::MAX));
     let plan = match tune {
         Some(trials) => plan.with_trials(trials).map_err(to_py)?,
         None => plan,
     };
     let shard: Shard = shard.map_or(Ok(Shard::WHOLE), str::parse).map_err(to_py)?;
-    let report = enter_watched(py, listener.as_ref(), |observer| {
-        let options = RunOptions { folder: &folder, resume, shard, data_folder: &data_folder, observer, watch: None };
+    let report = detach_with_events(py, listener.as_ref(), |observer| {
+        let options =
+            RunOptions { folder: &folder, resume, shard, data_folder: &data_folder, observer, on_cell_done: None };
         with_threads(n_jobs, || run_plan(&plan, &options))
     })?;
     Ok(json!({
@@ -52,11 +53,11 @@ pub(crate) fn run(
     .to_string())
 }
 
-/// What the records of a run's folder say about its methods against each other, as JSON; `null` without scores.
+/// The comparison of a run's methods from the records in its folder, as JSON; `null` without scores.
 #[pyfunction]
 pub(crate) fn compare(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
-    let found = enter(py, to_py, || paretau_study::run_records(&folder))?;
-    serde_json::to_string(&found.comparison).map_err(|e| usage(e.to_string()))
+    let records = detach(py, to_py, || paretau_study::run_records(&folder))?;
+    serde_json::to_string(&records.comparison).map_err(|e| usage(e.to_string()))
 }
 
 /// Searches parameters. `roles` and `spec` are JSON objects; the result is JSON too.
@@ -79,7 +80,7 @@ pub(crate) fn tune(
     let roles: RoleSpec = parse("roles", roles)?;
     let spec: TuneSpec = parse("tune", spec)?;
     let table = table.borrow_mut().take()?;
-    let report = enter_watched(py, listener.as_ref(), |observer| {
+    let report = detach_with_events(py, listener.as_ref(), |observer| {
         let records = records.as_deref();
         let options = TuneOptions { estimator, spec: &spec, seed: Seed(seed), valid_share, records, resume, observer };
         with_threads(n_jobs, || search(&table, &roles, &options))

@@ -7,8 +7,8 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod arrays;
+mod detach;
 mod distances;
-mod enter;
 mod error;
 mod experiment;
 mod kernels;

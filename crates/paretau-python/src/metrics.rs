@@ -8,7 +8,7 @@ use paretau::{Error, FeatureRole, Oracle, Seed};
 use pyo3::prelude::*;
 
 use crate::arrays::{In, slice};
-use crate::enter::enter;
+use crate::detach::detach;
 use crate::error::{to_py, usage};
 
 /// The metric's value and standard error; `None` when it is not defined for these arrays (a constant effect).
@@ -48,7 +48,7 @@ pub(crate) fn metric(
         .map(serde_json::from_str)
         .transpose()
         .map_err(|e| usage(format!("feature roles are the list `feature_roles_` of a fitted estimator ({e})")))?;
-    let score = enter(py, to_py, || {
+    let score = detach(py, to_py, || {
         let metric = Metric::named(name)?;
         same_length(tau.len(), rows, nuisance.as_ref(), truth)?;
         let truth = truth.map(|truth| Oracle::new(vec![0.0; truth.len()], truth.to_vec())).transpose()?;

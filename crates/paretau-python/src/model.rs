@@ -9,8 +9,8 @@ use pyo3::types::{PyBytes, PyDict};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::arrays::give;
-use crate::enter::{enter, enter_watched};
+use crate::arrays::to_array;
+use crate::detach::{detach, detach_with_events};
 use crate::error::{of_model_file, to_py, usage};
 use crate::table::Table;
 
@@ -38,7 +38,7 @@ pub(crate) fn fit(
     let roles: RoleSpec = parse("roles", roles)?;
     let params: Params = parse("params", params)?;
     let table = table.borrow_mut().take()?;
-    let inner = enter_watched(py, listener.as_ref(), |observer| {
+    let inner = detach_with_events(py, listener.as_ref(), |observer| {
         let options = FitOptions { params, seed: Seed(seed), valid_share, observer, ..FitOptions::new(estimator) };
         with_threads(n_jobs, || paretau::fit(table, &roles, &options))
     })?;
@@ -50,23 +50,23 @@ impl Model {
     /// Reads a model file.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        Ok(Self { inner: enter(py, of_model_file, || paretau::Model::load(&path))? })
+        Ok(Self { inner: detach(py, of_model_file, || paretau::Model::load(&path))? })
     }
 
     /// A model from the bytes of its file.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
-        Ok(Self { inner: enter(py, of_model_file, || paretau::Model::from_bytes(bytes))? })
+        Ok(Self { inner: detach(py, of_model_file, || paretau::Model::from_bytes(bytes))? })
     }
 
     /// Writes the model's file, whole or not at all.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        enter(py, to_py, || self.inner.save(&path))
+        detach(py, to_py, || self.inner.save(&path))
     }
 
     /// The bytes of the model's file.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = enter(py, to_py, || self.inner.to_bytes())?;
+        let bytes = detach(py, to_py, || self.inner.to_bytes())?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -87,7 +87,7 @@ impl Model {
 
     /// One self-contained HTML page about the fit.
     fn report(&self, py: Python<'_>) -> PyResult<String> {
-        enter(py, to_py, || paretau::report(&self.inner))
+        detach(py, to_py, || paretau::report(&self.inner))
     }
 
     /// Names of the table columns that it reads.
@@ -105,7 +105,7 @@ impl Model {
         self.inner.encoder().columns().iter().map(|column| column.name.clone()).collect()
     }
 
-    /// Effects of every row as arrays: `tau`, `se` if the estimator tells it, `lo hi` if a level is given.
+    /// Effects of every row as arrays: `tau`, `se` if the estimator has standard errors, `lo hi` if a level is given.
     #[pyo3(signature = (table, *, level = None, n_jobs = None))]
     fn effect<'py>(
         &self,
@@ -115,22 +115,22 @@ impl Model {
         n_jobs: Option<usize>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let table = table.borrow_mut().take()?;
-        let (found, interval) = enter(py, to_py, || {
+        let (effects, interval) = detach(py, to_py, || {
             with_threads(n_jobs, || {
-                let (found, _) = self.inner.contrast(&table)?;
-                let ends = |level| self.inner.interval(&found.tau, found.se.as_deref(), level);
+                let (effects, _) = self.inner.contrast(&table)?;
+                let ends = |level| self.inner.interval(&effects.tau, effects.se.as_deref(), level);
                 let interval = level.map(ends).transpose()?;
-                Ok((found, interval))
+                Ok((effects, interval))
             })
         })?;
         let out = PyDict::new(py);
-        out.set_item("tau", give(py, found.tau))?;
-        if let Some(se) = found.se {
-            out.set_item("se", give(py, se))?;
+        out.set_item("tau", to_array(py, effects.tau))?;
+        if let Some(se) = effects.se {
+            out.set_item("se", to_array(py, se))?;
         }
         if let Some((lo, hi)) = interval {
-            out.set_item("lo", give(py, lo))?;
-            out.set_item("hi", give(py, hi))?;
+            out.set_item("lo", to_array(py, lo))?;
+            out.set_item("hi", to_array(py, hi))?;
         }
         Ok(out)
     }
@@ -147,7 +147,7 @@ impl Model {
         n_jobs: Option<usize>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let table = table.borrow_mut().take()?;
-        let (effects, report, overlap) = enter(py, to_py, || {
+        let (effects, report, overlap) = detach(py, to_py, || {
             with_threads(n_jobs, || {
                 if propensity {
                     let Predictions { effects, other_arms, e, weights, report, .. } = self.inner.predict(&table)?;
@@ -165,24 +165,24 @@ impl Model {
             let about = self.inner.about();
             let names = std::iter::once(&about.arms[1]).chain(about.other_arms.iter().map(|arm| &arm.name));
             for (name, effects) in names.zip(std::iter::once(&effects).chain(&other_arms)) {
-                let told = PyDict::new(py);
-                told.set_item("mu", give(py, effects.mu1.clone()))?;
-                told.set_item("tau", give(py, effects.tau.clone()))?;
+                let arm = PyDict::new(py);
+                arm.set_item("mu", to_array(py, effects.mu1.clone()))?;
+                arm.set_item("tau", to_array(py, effects.tau.clone()))?;
                 if let Some(se) = &effects.se {
-                    told.set_item("se", give(py, se.clone()))?;
+                    arm.set_item("se", to_array(py, se.clone()))?;
                 }
-                arms.set_item(name, told)?;
+                arms.set_item(name, arm)?;
             }
             out.set_item("arms", arms)?;
-            out.set_item("e", give(py, e))?;
+            out.set_item("e", to_array(py, e))?;
             if let Some(weights) = weights {
-                out.set_item("w_raw", give(py, weights.raw))?;
-                out.set_item("w", give(py, weights.smooth))?;
+                out.set_item("w_raw", to_array(py, weights.raw))?;
+                out.set_item("w", to_array(py, weights.smooth))?;
             }
         }
-        out.set_item("mu0", give(py, effects.mu0))?;
-        out.set_item("mu1", give(py, effects.mu1))?;
-        out.set_item("tau", give(py, effects.tau))?;
+        out.set_item("mu0", to_array(py, effects.mu0))?;
+        out.set_item("mu1", to_array(py, effects.mu1))?;
+        out.set_item("tau", to_array(py, effects.tau))?;
         Ok(out)
     }
 }
@@ -200,7 +200,7 @@ pub(crate) fn evaluate(
 ) -> PyResult<String> {
     let roles: RoleSpec = parse("roles", roles)?;
     let table = table.borrow_mut().take()?;
-    let scores = enter_watched(py, None, |observer| {
+    let scores = detach_with_events(py, None, |observer| {
         with_threads(n_jobs, || paretau::evaluate(&model.inner, table, &roles, Seed(seed), observer))
     })?;
     let mut out = Map::new();

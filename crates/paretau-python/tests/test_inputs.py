@@ -1,4 +1,4 @@
-"""Every form of X gives the same effects, and bad input gives an exception that says what to do."""
+"""Every form of X gives the same effects, and bad input gives an exception with a remedy."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_by_registry_name_on_a_frame(mixed):
         paretau.fit("lr-2", whole, treatment="t", outcome="y", no_such=1)
 
 
-# What must be refused, with a part of what must be said.
+# What must be refused, with a part of the message.
 
 BAD = {
     "y with NaN": (lambda d: {"y": np.where(np.arange(len(d.y)) == 4, np.nan, d.y)}, "row 5 holds nan"),
@@ -188,9 +188,9 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD, ids=str)
 def test_bad_data_is_refused(case, data):
-    change, said = BAD[case]
+    change, message = BAD[case]
     arguments = {"X": data.X, "y": data.y, "treatment": data.treatment, **change(data)}
-    with pytest.raises(paretau.DataError, match=said) as caught:
+    with pytest.raises(paretau.DataError, match=message) as caught:
         paretau.LinearEffect().fit(arguments.pop("X"), arguments.pop("y"), **arguments)
     assert isinstance(caught.value, ValueError)
     assert isinstance(caught.value, paretau.ParetauError)

@@ -181,7 +181,7 @@ def test_anything_like_an_array_is_taken():
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "said"),
+    ("call", "error", "message"),
     [
         (lambda: kernels.soft_rank([], 1.0), paretau.DataError, "empty"),
         (lambda: kernels.soft_rank([1.0, np.nan], 1.0), paretau.DataError, r"w\[1\] is NaN"),
@@ -200,8 +200,8 @@ def test_anything_like_an_array_is_taken():
         (lambda: kernels.psis([1.0, np.inf]), paretau.DataError, "inf"),
     ],
 )
-def test_refusals(call, error, said):
-    with pytest.raises(error, match=said):
+def test_refusals(call, error, message):
+    with pytest.raises(error, match=message):
         call()
 
 

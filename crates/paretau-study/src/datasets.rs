@@ -7,7 +7,7 @@ use paretau_core::hex;
 use paretau_data::Dataset;
 use sha2::{Digest as _, Sha256};
 
-/// What was found of a data set.
+/// Whether a data set is present.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DatasetState {
     /// Nothing.

@@ -1,5 +1,5 @@
 //! Studies: what surrounds many fits. [`experiment`] runs a plan (data sets × estimators × seeds) into append-only
-//! records, tables and a page; [`tune`](mod@tune) searches an estimator's parameters; [`datasets`] tells which
+//! records, tables and a page; [`tune`](mod@tune) searches an estimator's parameters; [`datasets`] lists which
 //! benchmark data are there.
 //!
 //! One fit, its model and its page are the business of the crate `paretau`, on which this one stands.

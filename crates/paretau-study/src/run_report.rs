@@ -14,7 +14,7 @@ pub fn report_run(folder: &Path) -> Result<String> {
     paretau_report::render_run(&run_records(folder)?)
 }
 
-/// Everything that the page about a run tells. Nothing in the folder is changed.
+/// The content of the page about a run. Nothing in the folder is changed.
 pub fn run_records(folder: &Path) -> Result<RunRecords> {
     let records = read(&folder.join("records.jsonl"))?;
     let name = folder.canonicalize().ok().and_then(|path| path.file_name()?.to_str().map(str::to_owned));
@@ -46,7 +46,7 @@ pub fn run_records(folder: &Path) -> Result<RunRecords> {
     Ok(study(&plan, &own, &figure, tails))
 }
 
-/// What the page about a plan's records tells.
+/// The content of the page about a plan's records.
 pub(crate) fn study(plan: &Plan, records: &[&Record], figure: &Figure, tails: Vec<RunTail>) -> RunRecords {
     let mut rows: Vec<(&str, &str)> = vec![];
     for record in records {
@@ -106,7 +106,7 @@ fn published(plan: &Plan, scores: &[RunScore]) -> Vec<RunPublished> {
     out
 }
 
-fn comparison(found: experiment::Comparison) -> RunComparison {
+fn comparison(result: experiment::Comparison) -> RunComparison {
     let pair = |pair: experiment::Pair| RunPair {
         data: pair.data,
         against: pair.b,
@@ -116,11 +116,11 @@ fn comparison(found: experiment::Comparison) -> RunComparison {
         n: pair.n,
     };
     RunComparison {
-        metric: found.metric,
-        n: found.n,
-        ranks: found.ranks,
-        hero: found.hero,
-        pairs: found.pairs.into_iter().map(pair).collect(),
+        metric: result.metric,
+        n: result.n,
+        ranks: result.ranks,
+        hero: result.hero,
+        pairs: result.pairs.into_iter().map(pair).collect(),
     }
 }
 

@@ -9,12 +9,12 @@ use paretau::{Error, Model, Params};
 use crate::args::{DataArgs, EstimatorArgs, ReadArgs, RoleArgs};
 use crate::progress::Progress;
 
-/// How the arguments say to read the file. Identifiers are read as text, so that `007` stays `007`.
+/// The options of reading that the arguments give. Identifiers are read as text, so that `007` stays `007`.
 pub(crate) fn read_options(args: &ReadArgs, id: Option<&str>) -> Result<ReadOptions> {
     let mark = |flag: &str, given: Option<char>, known: &[char]| match given {
         Some(mark) if !known.contains(&mark) => {
             let shown: Vec<String> = known.iter().map(|mark| format!("'{mark}'")).collect();
-            Err(wrong(flag, &mark.to_string(), &format!("one of {}", shown.join(" "))))
+            Err(bad_argument(flag, &mark.to_string(), &format!("one of {}", shown.join(" "))))
         }
         other => Ok(other),
     };
@@ -22,7 +22,7 @@ pub(crate) fn read_options(args: &ReadArgs, id: Option<&str>) -> Result<ReadOpti
     let thousands = mark("thousands", args.thousands, &['.', ',', ' ', '\''])?;
     if decimal.is_some() && decimal == thousands {
         let given = decimal.unwrap_or_default().to_string();
-        return Err(wrong("thousands", &given, "another mark than that of --decimal").into());
+        return Err(bad_argument("thousands", &given, "another mark than that of --decimal").into());
     }
     // Where one of the two marks separates thousands, the other is the decimal mark.
     let implied = match thousands {
@@ -33,7 +33,7 @@ pub(crate) fn read_options(args: &ReadArgs, id: Option<&str>) -> Result<ReadOpti
     let order = args.date_order.as_deref().map(str::parse::<DateOrder>);
     let date_order = order
         .transpose()
-        .map_err(|_| wrong("date-order", args.date_order.as_deref().unwrap_or_default(), "dmy, mdy or ymd"))?;
+        .map_err(|_| bad_argument("date-order", args.date_order.as_deref().unwrap_or_default(), "dmy, mdy or ymd"))?;
     let options = ReadOptions {
         header: !args.no_header,
         decimal: decimal.or(implied),
@@ -87,12 +87,12 @@ pub(crate) fn roles(args: &RoleArgs, known: Option<&RoleSpec>) -> Result<RoleSpe
     let required = |given: &Option<String>, known: String, flag: &'static str| match given {
         Some(name) => Ok(name.clone()),
         None if !known.is_empty() => Ok(known),
-        None => Err(wrong(flag, "nothing", "the name of a column")),
+        None => Err(bad_argument(flag, "nothing", "the name of a column")),
     };
     let truth = match args.truth.as_slice() {
         [] => known.truth,
         [mu0, mu1] => Some((mu0.clone(), mu1.clone())),
-        other => return Err(wrong("truth", &other.join(","), "two columns, MU0,MU1").into()),
+        other => return Err(bad_argument("truth", &other.join(","), "two columns, MU0,MU1").into()),
     };
     Ok(RoleSpec {
         treatment: required(&args.treatment, known.treatment, "treatment")?,
@@ -126,7 +126,7 @@ pub(crate) fn pairs(set: &[String]) -> Result<Vec<(&str, &str)>> {
     set.iter()
         .map(|pair| match pair.split_once('=') {
             Some((key, value)) => Ok((key.trim(), value.trim())),
-            None => Err(wrong("set", pair, "KEY=VALUE").into()),
+            None => Err(bad_argument("set", pair, "KEY=VALUE").into()),
         })
         .collect()
 }
@@ -159,7 +159,7 @@ pub(crate) fn check_out(out: &Path, inputs: &[&Path]) -> Result<()> {
     if let Some(place) = real(out)
         && inputs.iter().any(|input| real(input).as_ref() == Some(&place))
     {
-        return Err(wrong("out", &out.display().to_string(), "another file than those that are read").into());
+        return Err(bad_argument("out", &out.display().to_string(), "another file than those that are read").into());
     }
     let refuse = |path: &Path, message: &str| {
         Err(Error::File { path: path.to_path_buf(), column: None, row: None, message: message.to_owned() }.into())
@@ -172,7 +172,7 @@ pub(crate) fn check_out(out: &Path, inputs: &[&Path]) -> Result<()> {
 }
 
 /// A value of a flag that will not do.
-pub(crate) fn wrong(flag: &str, value: &str, expected: &str) -> Error {
+pub(crate) fn bad_argument(flag: &str, value: &str, expected: &str) -> Error {
     Error::BadParameter {
         owner: "the command line".into(),
         name: format!("--{flag}"),

@@ -27,7 +27,7 @@ struct Fitted {
 pub(crate) fn run(args: &DemoArgs, common: &Common) -> Result<()> {
     let progress = Progress::new(common.quiet);
     std::fs::create_dir_all(&args.out).map_err(|source| Error::Io { path: args.out.clone(), source })?;
-    progress.say(&format!(
+    progress.print_line(&format!(
         "making {ROWS} people whose true effects are known, and fitting estimators that do not know them"
     ));
     let params = Params::none().with("n", ROWS).with("d", 15).with("noise", 0.3);
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &DemoArgs, common: &Common) -> Result<()> {
     write_effects(kept, &test, args)?;
     write_atomically(&args.out.join("report.html"), paretau::report(kept)?.as_bytes())?;
     drop(progress);
-    if common.json { output::json(&document(&fits, args)) } else { output::text(&for_people(&fits, args)) }
+    if common.json { output::json(&document(&fits, args)) } else { output::text(&readable(&fits, args)) }
 }
 
 fn write_effects(model: &Model, test: &Table, args: &DemoArgs) -> Result<()> {
@@ -81,7 +81,7 @@ fn document(fits: &[Fitted], args: &DemoArgs) -> Value {
     json!({ "estimators": rows, "out": args.out })
 }
 
-fn for_people(fits: &[Fitted], args: &DemoArgs) -> String {
+fn readable(fits: &[Fitted], args: &DemoArgs) -> String {
     let rows: Vec<Vec<String>> = fits
         .iter()
         .map(|fit| {

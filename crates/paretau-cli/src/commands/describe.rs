@@ -8,29 +8,34 @@ use crate::args::{Common, DescribeArgs};
 use crate::output;
 
 pub(crate) fn run(args: &DescribeArgs, common: &Common) -> Result<()> {
-    let found: Vec<Description> = match &args.name {
+    let descriptions: Vec<Description> = match &args.name {
         Some(name) => vec![paretau::describe(paretau::find(name)?)],
         None => ESTIMATORS.iter().map(|entry| paretau::describe(*entry)).collect(),
     };
-    match (common.json, found.as_slice()) {
+    match (common.json, descriptions.as_slice()) {
         (true, [one]) if !args.all => output::json(&serde_json::to_value(one)?),
         (true, all) => output::json(&serde_json::to_value(all)?),
-        (false, all) => output::text(&all.iter().map(for_people).collect::<Vec<_>>().join("\n\n\n")),
+        (false, all) => output::text(&all.iter().map(readable).collect::<Vec<_>>().join("\n\n\n")),
     }
 }
 
-fn for_people(found: &Description) -> String {
-    let mut out = format!("{}: {}\n", found.name, found.summary);
-    if !found.aliases.is_empty() {
-        out += &format!("also called {}\n", found.aliases.join(", "));
+fn readable(description: &Description) -> String {
+    let mut out = format!("{}: {}\n", description.name, description.summary);
+    if !description.aliases.is_empty() {
+        out += &format!("also called {}\n", description.aliases.join(", "));
     }
-    out += &format!("family {}, Python class {}\n{}\n", found.family.label(), found.class, found.reference);
-    if found.params.is_empty() {
+    out += &format!(
+        "family {}, Python class {}\n{}\n",
+        description.family.label(),
+        description.class,
+        description.reference
+    );
+    if description.params.is_empty() {
         return out + "\nno parameters";
     }
     let row = |param: &paretau::ParamDescription| {
         vec![param.name.to_owned(), param.default_text.clone(), param.accepts.clone(), param.help.to_owned()]
     };
-    let rows: Vec<Vec<String>> = found.params.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = description.params.iter().map(row).collect();
     out + "\n" + &output::table(&["parameter", "default", "accepts", "meaning"], &rows)
 }

@@ -8,12 +8,12 @@ use crate::args::{Common, DiagnoseArgs};
 use crate::progress::Progress;
 use crate::{commands::data, output};
 
-/// The ending by which a model file is told from data.
+/// The ending that distinguishes a model file from data.
 const MODEL: &str = "paretau";
 
 pub(crate) fn run(args: &DiagnoseArgs, common: &Common) -> Result<()> {
     if args.data.data.extension().is_some_and(|e| e == MODEL) {
-        return of_model(&Model::load(&args.data.data)?, common);
+        return diagnose_model(&Model::load(&args.data.data)?, common);
     }
     let progress = Progress::new(common.quiet);
     let roles = data::roles(&args.data.roles, None)?;
@@ -63,7 +63,7 @@ fn balance(features: &[Differences<'_>], n_features: usize) -> String {
     )
 }
 
-fn of_model(model: &Model, common: &Common) -> Result<()> {
+fn diagnose_model(model: &Model, common: &Common) -> Result<()> {
     let about = model.about();
     if common.json {
         return output::json(&json!({

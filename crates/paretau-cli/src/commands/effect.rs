@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Cells of the feature matrix that a batch may have: wide tables are read in shorter batches, so that memory stays
-/// within bounds and Ctrl-C is heard soon.
+/// within bounds and Ctrl-C takes effect soon.
 const BATCH_CELLS: usize = 1 << 21;
 /// Columns named in the note on what the model does not use.
 const NAMED: usize = 10;
@@ -22,17 +22,20 @@ const NAMED: usize = 10;
 pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
     let level = args.interval;
     if level.is_some_and(|level| !(level > 0.0 && level < 1.0)) {
-        return Err(
-            data::wrong("interval", &level.unwrap_or_default().to_string(), "a probability between 0 and 1").into()
-        );
+        return Err(data::bad_argument(
+            "interval",
+            &level.unwrap_or_default().to_string(),
+            "a probability between 0 and 1",
+        )
+        .into());
     }
     data::check_out(&args.out, &[&args.data, &args.model])?;
     let model = Model::load(&args.model)?;
     let progress = Progress::new(common.quiet);
     let id = args.id.clone().or_else(|| model.about().roles.id.clone());
     let batch_rows = (BATCH_CELLS / model.encoder().columns().len().max(1)).clamp(256, BatchReader::BATCH_ROWS);
-    let mut reader = BatchReader::open(&args.data, &needed(&model, args, id.as_deref())?, batch_rows)?;
-    let mut made = Made::default();
+    let mut reader = BatchReader::open(&args.data, &read_options_for(&model, args, id.as_deref())?, batch_rows)?;
+    let mut output_rows = EffectOutput::default();
     let mut batches = reader.next_batches().transpose()?;
     while let Some(current) = batches {
         progress.check_interrupt()?;
@@ -47,29 +50,29 @@ pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
                         Ok((rows(&model, batch, &predictions, id.as_deref(), level)?, predictions))
                     })
                     .collect();
-                current.iter().flat_map(|batch| &batch.notes).for_each(|note| progress.say(note));
-                made.add(rows, |fields| Out::create(args, common, fields))
+                current.iter().flat_map(|batch| &batch.notes).for_each(|note| progress.print_line(note));
+                output_rows.add(rows, |fields| Out::create(args, common, fields))
             },
         );
         written?;
         batches = next?;
         progress.reading("effects", reader.position());
     }
-    let Made { writer, mut report, n_rows, total } = made;
+    let EffectOutput { writer, mut report, n_rows, total } = output_rows;
     progress.check_interrupt()?;
     let mean = total / n_rows as f64;
     if let Some(writer) = writer {
         writer.finish(n_rows, mean)?;
     }
-    // The treatment and the identifiers were read on purpose; what was not read is told below.
+    // The treatment and the identifiers were read on purpose; what was not read is listed below.
     if let Some(report) = &mut report {
         let roles = &model.about().roles;
         report.extra.retain(|name| *name != roles.treatment && *name != roles.outcome && id.as_ref() != Some(name));
     }
     for note in report.iter().flat_map(TransformReport::notes) {
-        progress.say(&note);
+        progress.print_line(&note);
     }
-    say_left_out(&reader.left_out(), &model, &progress);
+    note_unused_columns(&reader.left_out(), &model, &progress);
     drop(progress);
     if args.out.as_os_str() == "-" {
         return Ok(());
@@ -80,9 +83,9 @@ pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
     output::text(&format!("{n_rows} rows, mean effect {}, in {}", output::number(mean), args.out.display()))
 }
 
-/// What has been made of the batches so far.
+/// The output of the batches so far.
 #[derive(Default)]
-struct Made {
+struct EffectOutput {
     writer: Option<Out>,
     report: Option<TransformReport>,
     n_rows: usize,
@@ -90,7 +93,7 @@ struct Made {
     total: f64,
 }
 
-impl Made {
+impl EffectOutput {
     /// Adds batches in their order, those before an error included.
     fn add(
         &mut self,
@@ -156,11 +159,11 @@ impl Out {
 }
 
 /// The columns that the model reads, the one that names the rows and, if it is there, the treatment; no others.
-fn needed(model: &Model, args: &EffectArgs, id: Option<&str>) -> Result<ReadOptions> {
+fn read_options_for(model: &Model, args: &EffectArgs, id: Option<&str>) -> Result<ReadOptions> {
     let encoder = model.encoder();
     let mut fields = encoder.fields();
     fields.extend(encoder.sparse_fields());
-    // The first telling of a kind wins: a feature that also names the rows is read as the model wants it.
+    // The first kind given wins: a feature that also names the rows is read as the model needs it.
     if let Some(id) = id.filter(|id| !fields.iter().any(|field| field.name == *id)) {
         fields.push(Field::new(id, Kind::Text));
     }
@@ -170,7 +173,7 @@ fn needed(model: &Model, args: &EffectArgs, id: Option<&str>) -> Result<ReadOpti
 }
 
 /// Columns that had no role at the fit and are not read now: perhaps a feature was renamed or forgotten.
-fn say_left_out(left_out: &[String], model: &Model, progress: &Progress) {
+fn note_unused_columns(left_out: &[String], model: &Model, progress: &Progress) {
     let roles = &model.about().roles;
     let (mu0, mu1) = roles.truth.as_ref().map_or(("", ""), |(mu0, mu1)| (mu0, mu1));
     let known = [roles.outcome.as_str(), mu0, mu1];
@@ -179,7 +182,8 @@ fn say_left_out(left_out: &[String], model: &Model, progress: &Progress) {
         return;
     }
     let more = if names.len() > NAMED { format!(" and {} more", names.len() - NAMED) } else { String::new() };
-    progress.say(&format!("columns not used by the model: {}{more}", names[..names.len().min(NAMED)].join(", ")));
+    progress
+        .print_line(&format!("columns not used by the model: {}{more}", names[..names.len().min(NAMED)].join(", ")));
 }
 
 /// The output's columns for one batch: id, `mu0, mu1, tau[, lo, hi], e[, w_raw, w]`, and for each further arm of a fit

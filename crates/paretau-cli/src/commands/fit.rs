@@ -12,7 +12,7 @@ use crate::{commands::data, output};
 pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
     let valid = args.estimator.valid;
     if !(valid > 0.0 && valid < 0.9) {
-        return Err(data::wrong("valid", &valid.to_string(), "a share above 0 and below 0.9").into());
+        return Err(data::bad_argument("valid", &valid.to_string(), "a share above 0 and below 0.9").into());
     }
     data::check_out(&args.out, &[&args.data.data])?;
     let progress = Progress::new(common.quiet);
@@ -32,7 +32,8 @@ pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
     let entry = paretau::find(options.estimator)?;
     paretau::registry::check(entry, &options.params)?;
     if checkpoint.is_some() && !entry.info().abilities.checkpoints {
-        progress.say("only networks keep checkpoints: this fit starts from the beginning when it is interrupted");
+        progress
+            .print_line("only networks keep checkpoints: this fit starts from the beginning when it is interrupted");
     }
     let roles = data::roles(&args.data.roles, None)?;
     let model = paretau::fit(data::table(&args.data, None, &progress)?, &roles, &options)?;

@@ -4,27 +4,27 @@ use anyhow::Result;
 use paretau::registry::ESTIMATORS;
 use serde_json::{Value, json};
 
-use crate::args::{Common, ListArgs, Listed};
+use crate::args::{Common, ListArgs, ListKind};
 use crate::output;
 
 pub(crate) fn run(args: &ListArgs, common: &Common) -> Result<()> {
     let rows: Vec<Value> = match args.what {
-        Listed::Estimators => ESTIMATORS
+        ListKind::Estimators => ESTIMATORS
             .iter()
             .map(|entry| {
                 let info = entry.info();
                 json!({ "name": info.name, "family": info.family, "class": info.class, "summary": info.summary })
             })
             .collect(),
-        Listed::Metrics => paretau::eval::METRICS
+        ListKind::Metrics => paretau::eval::METRICS
             .iter()
             .map(|m| json!({ "name": m.name, "better": m.better, "needs": m.needs, "summary": m.summary }))
             .collect(),
-        Listed::Simulators => paretau::data::simulate::SIMULATORS
+        ListKind::Simulators => paretau::data::simulate::SIMULATORS
             .iter()
             .map(|s| json!({ "name": s.name, "summary": s.summary }))
             .collect(),
-        Listed::Datasets => {
+        ListKind::Datasets => {
             let folder = paretau::data::data_folder();
             paretau::data::DATASETS
                 .iter()
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &ListArgs, common: &Common) -> Result<()> {
                 })
                 .collect()
         }
-        Listed::Plans => paretau_study::experiment::PLANS
+        ListKind::Plans => paretau_study::experiment::PLANS
             .iter()
             .map(|built_in| Ok(json!({ "name": built_in.name, "summary": built_in.plan()?.summary })))
             .collect::<Result<_>>()?,

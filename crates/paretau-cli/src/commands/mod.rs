@@ -1,4 +1,4 @@
-//! One file a command. Each turns its arguments into calls of the library and its results into output.
+//! One file per command. Each turns its arguments into calls of the library and its results into output.
 
 mod check;
 mod completions;

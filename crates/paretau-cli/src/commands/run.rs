@@ -7,8 +7,8 @@ use paretau_study::experiment::{Plan, RunOptions, Shard, run as run_plan};
 use serde_json::json;
 
 use crate::args::{Common, RunArgs};
-use crate::board::Board;
 use crate::commands::data::pairs;
+use crate::live_table::LiveTable;
 use crate::output;
 
 pub(crate) fn run(args: &RunArgs, common: &Common) -> Result<()> {
@@ -16,12 +16,12 @@ pub(crate) fn run(args: &RunArgs, common: &Common) -> Result<()> {
     let data_folder = data_folder();
     let params = pairs(&args.set)?.into_iter().fold(Params::none(), |all, (key, value)| all.with(key, value));
     let plan = Plan::open(&args.plan)?.resolved(&data_folder, args.quick)?.with_params(&params)?;
-    let plan = plan.first_realisations(args.realisations.map_or(usize::MAX, |n| n as usize));
+    let plan = plan.with_realisations(args.realisations.map_or(usize::MAX, |n| n as usize));
     let plan = match args.tune {
         Some(trials) => plan.with_trials(trials as usize)?,
         None => plan,
     };
-    let board = Board::new(&plan, common.quiet);
+    let live_table = LiveTable::new(&plan, common.quiet);
     let report = run_plan(
         &plan,
         &RunOptions {
@@ -29,11 +29,11 @@ pub(crate) fn run(args: &RunArgs, common: &Common) -> Result<()> {
             resume: args.resume,
             shard,
             data_folder: &data_folder,
-            observer: &board,
-            watch: Some(&|progress| board.seen(progress)),
+            observer: &live_table,
+            on_cell_done: Some(&|progress| live_table.record(progress)),
         },
     )?;
-    drop(board);
+    drop(live_table);
     if common.json {
         return output::json(&json!({
             "plan": plan.name, "cells": report.cells, "done": report.done, "kept": report.kept,

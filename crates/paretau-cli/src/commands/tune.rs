@@ -38,26 +38,26 @@ pub(crate) fn run(args: &TuneArgs, common: &Common) -> Result<()> {
     drop(progress);
     if common.json {
         return output::json(&json!({
-            "estimator": args.estimator.estimator, "set": set_line(&report.best), "report": report,
+            "estimator": args.estimator.estimator, "set": set_arguments(&report.best), "report": report,
         }));
     }
-    output::text(&for_people(args, &report))
+    output::text(&readable(args, &report))
 }
 
 /// The parameters as arguments of `fit`.
-fn set_line(params: &Params) -> String {
+fn set_arguments(params: &Params) -> String {
     let pairs = params.0.iter().flat_map(|(name, value)| set_pairs(name, value));
     pairs.map(|(name, value)| format!("--set {name}={value}")).collect::<Vec<_>>().join(" ")
 }
 
-fn for_people(args: &TuneArgs, report: &TuneReport) -> String {
+fn readable(args: &TuneArgs, report: &TuneReport) -> String {
     let mut done: Vec<_> = report.trials.iter().filter_map(|trial| Some((trial.value?, trial))).collect();
     done.sort_by(|a, b| a.0.total_cmp(&b.0));
     let rows: Vec<Vec<String>> = done
         .iter()
         .take(SHOWN)
         .map(|(value, trial)| {
-            let what = if trial.index == 0 { "(defaults)".to_owned() } else { set_line(&trial.params) };
+            let what = if trial.index == 0 { "(defaults)".to_owned() } else { set_arguments(&trial.params) };
             vec![trial.index.to_string(), output::number(*value), what]
         })
         .collect();
@@ -67,7 +67,7 @@ fn for_people(args: &TuneArgs, report: &TuneReport) -> String {
     let verdict = if report.best.0.is_empty() {
         "the defaults are best by this objective; nothing to set".to_owned()
     } else {
-        format!("best: --estimator {} {}", args.estimator.estimator, set_line(&report.best))
+        format!("best: --estimator {} {}", args.estimator.estimator, set_arguments(&report.best))
     };
     format!("{table}\n\n{} trials, {given_up} given up early, {failed} failed\n{verdict}", report.trials.len())
 }

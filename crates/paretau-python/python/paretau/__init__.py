@@ -25,7 +25,7 @@ from ._errors import (
     UsageError,
 )
 from ._estimator import Estimator
-from ._estimators import *  # noqa: F403 (one class a family; the list is generated)
+from ._estimators import *  # noqa: F403 (one class per family; the list is generated)
 from ._functions import Simulated, describe, fit, list_estimators, load, make_estimator, make_synthetic, simulate
 from ._inference import EffectInference
 from ._paretau import __version__

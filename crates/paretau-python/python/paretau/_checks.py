@@ -10,7 +10,7 @@ import numpy as np
 from . import _frames
 from ._errors import DataError, DataWarning, InputTypeError
 
-# Words that mean control and treated by themselves; everything else must be said as 0 and 1.
+# Words that mean control and treated by themselves; everything else must be given as 0 and 1.
 _PAIRS = (
     ("false", "true"),
     ("no", "yes"),
@@ -53,7 +53,7 @@ def treatment_column(
 ) -> np.ndarray:
     """The treatment as 0.0 (control) and 1.0 (treated); with `several` also 2.0 and so on, for further arms."""
     if values is None:
-        raise InputTypeError("treatment is None: pass treatment=t with 0 for control and 1 for treated, one entry a row")
+        raise InputTypeError("treatment is None: pass treatment=t with 0 for control and 1 for treated, one entry per row")
     column = _frames.series(values)
     if column is None:
         array = _flat("treatment", np.asarray(values))

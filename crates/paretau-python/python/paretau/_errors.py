@@ -23,7 +23,7 @@ class InputTypeError(ParetauError, TypeError):
 
 
 class DataError(ParetauError, ValueError):
-    """The data are not fit for the job; the message says where and what to do."""
+    """The data are not fit for the job; the message names the place and the remedy."""
 
 
 class SchemaError(DataError):

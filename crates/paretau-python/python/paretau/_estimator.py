@@ -1,4 +1,4 @@
-"""What every estimator class does; the classes themselves, one a family, are generated in `_estimators.py`."""
+"""The methods of every estimator class; the classes themselves, one per family, are generated in `_estimators.py`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Estimator(BaseEstimator):
         Parameters
         ----------
         X : array, data frame (pandas, polars, pyarrow, any Arrow stream) or scipy sparse matrix
-            Features, a row each. Text columns of frames are categories; NaN and None are missing values.
+            Features, one row per unit. Text columns of frames are categories; NaN and None are missing values.
         y : array of n numbers
             Outcome.
         treatment : array of n, or the name of a column of `X`
@@ -76,7 +76,7 @@ class Estimator(BaseEstimator):
             "propensity": _checks.weights("propensity", propensity, x.n_rows),
             "group": _checks.group_column(groups, x.n_rows),
         }
-        # Everything in X is a feature, whatever its name; naming them also tells the model file how many there are.
+        # Everything in X is a feature, whatever its name; naming them also stores their number in the model file.
         roles: dict[str, Any] = {} if x.sparse else {"features": names}
         table = Table()
         x.add_to(table, names)
@@ -115,9 +115,9 @@ class Estimator(BaseEstimator):
         One arm, unless the fit had several. `effect` and all that rests on it is about the first of them.
         """
         arms = self._predict(X, propensity=True)["arms"]
-        if not all("se" in told for told in arms.values()):
+        if not all("se" in arm for arm in arms.values()):
             self.effect_inference(X)  # refuses an estimator without standard errors in its own words
-        return {name: EffectInference(told["tau"], told["se"]) for name, told in arms.items()}
+        return {name: EffectInference(arm["tau"], arm["se"]) for name, arm in arms.items()}
 
     def effect_inference(self, X: Any) -> EffectInference:
         """Effects with standard errors, intervals, z statistics and p-values."""
@@ -167,7 +167,7 @@ class Estimator(BaseEstimator):
         """Negative R-loss on rows that were not fitted on; higher is better.
 
         The loss of the effect alone: outcome and propensity are cross-fitted on these very rows, so that all
-        candidates of a search are judged by one yardstick. `treatment` may be left out when `fit` was given the name
+        candidates of a search are compared by one measure. `treatment` may be left out when `fit` was given the name
         of a column of `X`.
         """
         return -self.evaluate(X, y, treatment=treatment, sample_weight=sample_weight, propensity=propensity)["r_score"]
@@ -300,7 +300,7 @@ class Estimator(BaseEstimator):
     def _predict(
         self, X: Any, *, propensity: bool = False, arms: np.ndarray | None = None, column: str | None = None
     ) -> dict[str, Any]:
-        """What the model says of rows. Propensities cost time, and most callers have no use for them."""
+        """The predictions for rows. Propensities cost time, and most callers have no use for them."""
         table = self._table(X)
         if arms is not None:
             table.numbers(column or json.loads(self.model_.about())["roles"]["treatment"], arms)
@@ -363,7 +363,7 @@ class Estimator(BaseEstimator):
 
     @classmethod
     def _entry(cls, params: dict[str, Any]) -> str:
-        """The registry name that says most about these parameters; it names the model, it does not change it."""
+        """The registry name closest to these parameters; it names the model, it does not change it."""
         fitting = [
             (len(changed), name)
             for name, changed in cls._presets.items()

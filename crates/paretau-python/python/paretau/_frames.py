@@ -1,4 +1,4 @@
-"""Columns of data frames as plain arrays, one function a library. None of the libraries is imported unless used.
+"""Columns of data frames as plain arrays, one function per library. None of the libraries is imported unless used.
 
 A column becomes `("numbers", float64)`, `("dates", float64 days since 1970)` or `("text", (levels, codes))` with
 negative codes where the cell is missing.

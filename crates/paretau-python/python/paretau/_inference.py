@@ -21,7 +21,7 @@ def normal_quantile(alpha: float) -> float:
 
 @dataclass(frozen=True)
 class EffectInference:
-    """Point estimates and standard errors of the effect, a row each; normal approximation throughout."""
+    """Point estimates and standard errors of the effect, one entry per row; normal approximation throughout."""
 
     point_estimate: np.ndarray
     stderr: np.ndarray
@@ -48,7 +48,7 @@ class EffectInference:
         return np.array([erfc(abs(z) / sqrt(2.0)) for z in self.zstat(value)])
 
     def summary_frame(self, alpha: float = 0.05, value: float = 0.0) -> Any:
-        """One row an estimate: a pandas data frame, or a dictionary of arrays where pandas is not installed."""
+        """One row per estimate: a pandas data frame, or a dictionary of arrays where pandas is not installed."""
         lower, upper = self.conf_int(alpha)
         table = {
             "point_estimate": self.point_estimate,

@@ -18,17 +18,17 @@ class Progress:
         kind = event["event"]
         if kind == "stage":
             total = f" ({event['total']} steps)" if event.get("total") else ""
-            _say(f"{event['name']}{total}")
+            _print(f"{event['name']}{total}")
         elif kind == "note":
-            _say(event["message"])
+            _print(event["message"])
         elif time.monotonic() - self._last >= 1.0:
             self._last = time.monotonic()
             if kind == "epoch":
                 numbers = ", ".join(f"{name} {value:.5g}" for name, value in event["values"].items())
-                _say(f"epoch {event['epoch']}: {numbers}")
+                _print(f"epoch {event['epoch']}: {numbers}")
             elif kind == "progress":
-                _say(f"{event['done']} done")
+                _print(f"{event['done']} done")
 
 
-def _say(message: str) -> None:
+def _print(message: str) -> None:
     print(f"paretau: {message}", file=sys.stderr, flush=True)

@@ -34,7 +34,7 @@ def run(
     (`table.md`, `table.csv`), paired comparisons (`comparison.md`), the figure (`figure.svg`, `figure.png`) and a page with
     all of it (`report.html`). `quick` runs the plan's small form, `params` are set for every method that
     has them (`{"members": 2}`), and `realisations` is how many of each data set to take at most. `tune` is how many
-    trials of a search for parameters each method gets before it is fitted, on training rows only (`tuning.md` tells what
+    trials of a search for parameters each method gets before it is fitted, on training rows only (`tuning.md` lists what
     was found). `data` is where the plan's files are (default: the environment's PARETAU_DATA, else the current folder).
     """
     for name, value in {"realisations": realisations, "tune": tune}.items():
@@ -42,7 +42,7 @@ def run(
             raise UsageError(f"{name} must be 1 or more, not {value}")
     if quick and tune is not None:
         raise UsageError("quick runs do not search for parameters; leave out quick or tune")
-    found = _paretau.run(
+    report = _paretau.run(
         os.fspath(plan),
         os.fspath(out),
         resume=resume,
@@ -55,7 +55,7 @@ def run(
         n_jobs=threads(n_jobs),
         listener=Progress() if verbose else None,
     )
-    return json.loads(found)
+    return json.loads(report)
 
 
 def compare(records: str | os.PathLike[str]) -> dict[str, Any]:
@@ -65,10 +65,10 @@ def compare(records: str | os.PathLike[str]) -> dict[str, Any]:
     finished, and `pairs`: the method that the study is about (`hero`) against every other, as the ratio of errors within
     realisations with its 95 % bootstrap interval. An interval that holds 1 settles nothing.
     """
-    found = json.loads(_paretau.compare(os.fspath(records)))
-    if found is None:
+    comparison = json.loads(_paretau.compare(os.fspath(records)))
+    if comparison is None:
         raise DataError(f"{os.fspath(records)}: no score to compare by; the data have no truth, or all cells failed")
-    return found
+    return comparison
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def tune(
 ) -> Tuned:
     """Searches parameters of an estimator, by registry name, on rows that its fits do not see. The truth has no part in it.
 
-    Columns are named as in `fit`. `search` is "tpe", "random" or "grid"; a trial is judged by the error of the outcome in
+    Columns are named as in `fit`. `search` is "tpe", "random" or "grid"; a trial is scored by the error of the outcome in
     the arm that each row was in (`objective="factual"`) or by losses of the effect ("dr", "r"). `folds` cross-validates.
     `space` maps a parameter to a list of values or to `{"low": …, "high": …, "log": …, "whole": …}`; by default it is the
     estimator's documented space. `records` is a file that keeps the trials, so that `resume` can go on. Other keywords are
@@ -145,7 +145,7 @@ def tune(
     spec = {"trials": trials, "search": search, "objective": objective, "folds": folds, "fixed": {k: plain(v) for k, v in params.items()}}
     if space:
         spec["space"] = {k: plain(v) for k, v in space.items()}
-    found = json.loads(
+    report = json.loads(
         _paretau.tune(
             table,
             roles=json.dumps(roles),
@@ -159,4 +159,4 @@ def tune(
             listener=Progress() if verbose else None,
         )
     )
-    return Tuned(estimator, found["best"], found["value"], found["default_value"], found["trials"])
+    return Tuned(estimator, report["best"], report["value"], report["default_value"], report["trials"])

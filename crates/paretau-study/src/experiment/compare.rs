@@ -1,5 +1,5 @@
 //! Methods against each other on the same data: differences within realisations, with their uncertainty, so that
-//! "A beats B" is said only as surely as the records allow.
+//! "A beats B" is claimed only as far as the records support it.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ fn scores(records: &[&Record], metric: &str) -> Scores {
         .collect()
 }
 
-/// The first method of the plan against every other, by the given metric (a positive one of which less is better).
+/// Method `a` against every other, by the given metric (a positive one of which less is better).
 pub fn pairs(plan: &Plan, records: &[&Record], metric: &str, a: &str) -> Vec<Pair> {
     let scores = scores(records, metric);
     let Some(ours) = scores.get(a) else { return vec![] };

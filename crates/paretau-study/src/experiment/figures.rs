@@ -17,7 +17,7 @@ const ENOUGH: usize = 5;
 /// Data sets that get a panel of rows.
 const MOST_PANELS: usize = 12;
 
-/// What a plan's figure shows; without one, methods in rows by the plan's first metric, a panel a data set.
+/// What a plan's figure shows; without one, methods in rows by the plan's first metric, one panel per data set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FigureSpec {
@@ -28,7 +28,7 @@ pub struct FigureSpec {
     /// Parameter of the data sets that gets a panel for each value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// What is shown, a panel each.
+    /// What is shown, one panel per entry.
     pub panels: Vec<PanelSpec>,
 }
 
@@ -49,7 +49,7 @@ pub struct PanelSpec {
 }
 
 impl FigureSpec {
-    /// Refuses what the plan does not have.
+    /// Refuses parameters that the plan does not have.
     pub(super) fn check(&self, data: &[DataSpec]) -> Result<()> {
         for panel in &self.panels {
             Metric::named(&panel.metric)?;

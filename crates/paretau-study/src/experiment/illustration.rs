@@ -52,7 +52,7 @@ impl Illustration {
 
     /// The figure, and what was fitted.
     pub(crate) fn draw(&self, title: &str) -> Result<(Figure, Vec<RunTail>)> {
-        let (smoothed, told) = self.smoothed()?;
+        let (smoothed, tails) = self.smoothed()?;
         let figure = Figure {
             title: title.to_owned(),
             caption: format!(
@@ -66,7 +66,7 @@ impl Illustration {
             ),
             panels: vec![self.ranks()?, smoothed, self.moving()?],
         };
-        Ok((figure, told))
+        Ok((figure, tails))
     }
 
     /// The rank of one weight among the others, hard and soft.
@@ -96,7 +96,7 @@ impl Illustration {
     }
 
     /// Inverse propensity weights as a study meets them.
-    fn draws(&self) -> Vec<f64> {
+    fn sample_weights(&self) -> Vec<f64> {
         let mut rng = Seed(2).named("weights of the illustration").rng();
         (0..self.weights).map(|_| 1.0 + (self.log_odds_sd * rng.normal()).exp()).collect()
     }
@@ -109,25 +109,25 @@ impl Illustration {
 
     /// Weights by rank before and after smoothing.
     fn smoothed(&self) -> Result<(Panel, Vec<RunTail>)> {
-        let w = self.draws();
-        let mut told = vec![];
+        let w = self.sample_weights();
+        let mut tails = vec![];
         let mut out = vec![0.0; w.len()];
         let mut lines = vec![line("raw", PLAIN, by_rank(&w))];
         let fit = HardPareto::default().forward(&w, &mut out).map_err(numeric)?;
         lines.push(line("hard", 0, by_rank(&out)));
-        told.extend(tell("hard", fit, &out));
+        tails.extend(tail_row("hard", fit, &out));
         for (k, &eps) in self.smoothing_eps.iter().enumerate() {
             let fit = self.soft(eps)?.forward(&w, &mut out).map_err(numeric)?;
             let name = format!("soft, eps = {eps}");
             lines.push(line(&name, 1 + k as u8, by_rank(&out)));
-            told.extend(tell(&name, fit, &out));
+            tails.extend(tail_row(&name, fit, &out));
         }
-        Ok((panel("smoothed weights", "rank, the largest first", "weight", (true, true), lines), told))
+        Ok((panel("smoothed weights", "rank, the largest first", "weight", (true, true), lines), tails))
     }
 
     /// What smoothing makes of one weight as it moves.
     fn moving(&self) -> Result<Panel> {
-        let mut w = self.draws();
+        let mut w = self.sample_weights();
         let mut sorted = w.clone();
         sorted.sort_by(f64::total_cmp);
         let n = sorted.len();
@@ -177,7 +177,8 @@ fn by_rank(w: &[f64]) -> Vec<(f64, f64)> {
     sorted.into_iter().take(RANKS).enumerate().map(|(k, w)| ((k + 1) as f64, w)).collect()
 }
 
-fn tell(name: &str, fit: TailFit, out: &[f64]) -> Option<RunTail> {
+/// The fitted tail and the largest weight after smoothing; `None` when the kernel left the weights as they were.
+fn tail_row(name: &str, fit: TailFit, out: &[f64]) -> Option<RunTail> {
     let TailFit::Smoothed { sigma, xi, soft_m, .. } = fit else { return None };
     let largest = out.iter().fold(0.0_f64, |a, b| a.max(*b));
     Some(RunTail { name: name.to_owned(), tail: soft_m, sigma, xi, largest })
@@ -188,7 +189,7 @@ fn numeric(error: KernelError) -> Error {
     Error::Numeric { what: "Pareto smoothing of the weights", message: error.to_string() }
 }
 
-/// The curves, one row a point, for programs.
+/// The curves, one row per point, for programs.
 pub(super) fn csv(figure: &Figure) -> String {
     let mut out = "panel,line,x,y\n".to_owned();
     for panel in &figure.panels {
@@ -203,10 +204,10 @@ pub(super) fn csv(figure: &Figure) -> String {
 }
 
 /// The fits as a table, for people.
-pub(super) fn markdown(name: &str, figure: &Figure, told: &[RunTail]) -> String {
+pub(super) fn markdown(name: &str, figure: &Figure, tails: &[RunTail]) -> String {
     let mut out = format!("# {name}\n\n{}\n\n![{}](figure.svg)\n\n{}\n\n", figure.title, figure.title, figure.caption);
     out += "| smoothing | weights in the tail | scale | shape | largest weight after |\n|---|---|---|---|---|\n";
-    for row in told {
+    for row in tails {
         out += &format!("| {} | {:.1} | {:.3} | {:.3} | {:.3} |\n", row.name, row.tail, row.sigma, row.xi, row.largest);
     }
     out += "\nThe curves are in `table.csv`.\n";
@@ -246,12 +247,12 @@ mod tests {
 
     #[test]
     fn smoothing_takes_the_largest_weights_down_and_leaves_the_others() {
-        let (panel, told) = fig2().smoothed().unwrap();
+        let (panel, tails) = fig2().smoothed().unwrap();
         let all = lines(&panel);
-        assert_eq!(told.len(), 1 + fig2().smoothing_eps.len(), "no fit fell back");
+        assert_eq!(tails.len(), 1 + fig2().smoothing_eps.len(), "no fit fell back");
         let (raw, hard) = (&all[0].points, &all[1].points);
         assert!(hard[0].y != raw[0].y);
         assert_eq!(hard[RANKS - 1].y, raw[RANKS - 1].y);
-        assert!(told.iter().all(|t| t.largest.is_finite() && t.sigma > 0.0));
+        assert!(tails.iter().all(|t| t.largest.is_finite() && t.sigma > 0.0));
     }
 }

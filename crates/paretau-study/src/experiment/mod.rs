@@ -20,7 +20,7 @@ pub use compare::{Comparison, Pair, compare, comparison, pairs, ranks};
 pub use figures::{FigureSpec, PanelSpec, figure};
 pub use illustration::Illustration;
 pub use plan::{BuiltIn, DataSpec, Method, PLANS, Plan, Published, Quick, SplitSpec, TuneOn};
-pub use progress::{RunProgress, Watch};
+pub use progress::{OnCellDone, RunProgress};
 pub use records::{Record, StudyRecords};
 pub(crate) use results::PLAN as PLAN_FILE;
 pub use results::write as write_results;

@@ -302,12 +302,12 @@ impl Plan {
                 data.params = data.params.clone().with("n", rows);
             }
         }
-        self.first_realisations(realisations.unwrap_or(usize::MAX)).with_params(&params)
+        self.with_realisations(realisations.unwrap_or(usize::MAX)).with_params(&params)
     }
 
     /// The plan with at most so many realisations of each data set.
     #[must_use]
-    pub fn first_realisations(mut self, n: usize) -> Self {
+    pub fn with_realisations(mut self, n: usize) -> Self {
         self.data.iter_mut().for_each(|data| data.realisations.truncate(n));
         self
     }
@@ -325,7 +325,7 @@ impl Plan {
             known.extend(names);
         }
         match params.0.keys().find(|name| !known.contains(&parameter_of(name))) {
-            Some(stranger) if !self.methods.is_empty() => Err(Error::unknown_name("parameter", stranger, known)),
+            Some(unknown) if !self.methods.is_empty() => Err(Error::unknown_name("parameter", unknown, known)),
             _ => Ok(self),
         }
     }
@@ -347,8 +347,8 @@ impl Plan {
             spec.space_for(entry, &method.params).check(entry)?;
             known.extend(entry.params().iter().map(|spec| spec.name));
         }
-        if let Some(stranger) = spec.space.0.keys().find(|name| !known.contains(&parameter_of(name))) {
-            return Err(Error::unknown_name("parameter", stranger, known));
+        if let Some(unknown) = spec.space.0.keys().find(|name| !known.contains(&parameter_of(name))) {
+            return Err(Error::unknown_name("parameter", unknown, known));
         }
         if self.methods.iter().all(|method| self.search_of(method).is_none()) {
             return Err(Error::unfit(
@@ -493,7 +493,7 @@ mod tests {
         assert!(plan().with_trials(0).is_err());
         let message = Plan::open("first-look").unwrap().with_trials(3).unwrap_err().to_string();
         assert!(message.contains("no method of the plan has a parameter to search"), "{message}");
-        assert!(plan().first_realisations(3).data.iter().all(|data| data.realisations.len() == 3));
+        assert!(plan().with_realisations(3).data.iter().all(|data| data.realisations.len() == 3));
     }
 
     #[test]

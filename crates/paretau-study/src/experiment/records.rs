@@ -1,4 +1,4 @@
-//! Append-only records, one JSON line each.
+//! Append-only records, one JSON line per cell.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -19,9 +19,9 @@ pub struct Record {
     pub key: String,
     /// The cell.
     pub cell: Cell,
-    /// What a search for parameters found, when the plan asks for one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub found: Option<TunedParams>,
+    /// The parameters that a search found, when the plan asks for one.
+    #[serde(default, rename = "found", skip_serializing_if = "Option::is_none")]
+    pub tuned: Option<TunedParams>,
     /// Scores on the test rows; empty when the cell failed.
     pub scores: BTreeMap<String, f64>,
     /// Why it failed.

@@ -23,15 +23,15 @@ pub(super) fn write_plan(plan: &Plan, folder: &Path) -> Result<()> {
 pub fn write(plan: &Plan, records: &[&Record], folder: &Path) -> Result<()> {
     let write = |name: &str, bytes: &[u8]| write_atomically(&folder.join(name), bytes);
     let (figure, tails) = if let Some(drawing) = &plan.illustration {
-        let (figure, told) = drawing.draw(&plan.summary)?;
-        write("table.md", illustration::markdown(&plan.name, &figure, &told).as_bytes())?;
+        let (figure, tails) = drawing.draw(&plan.summary)?;
+        write("table.md", illustration::markdown(&plan.name, &figure, &tails).as_bytes())?;
         write("table.csv", illustration::csv(&figure).as_bytes())?;
-        (figure, told)
+        (figure, tails)
     } else {
         write("table.md", markdown(plan, records).as_bytes())?;
         write("table.csv", csv(plan, records).as_bytes())?;
         write("comparison.md", super::comparison(plan, records).as_bytes())?;
-        if let Some(text) = super::tables::found(plan, records) {
+        if let Some(text) = super::tables::tuned_params(plan, records) {
             write("tuning.md", text.as_bytes())?;
         }
         (figure(plan, records), vec![])

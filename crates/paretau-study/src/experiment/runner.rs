@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use super::cell::{Cell, Shard};
 use super::plan::{DataSpec, Plan};
-use super::progress::{Clock, Watch};
+use super::progress::{OnCellDone, TimeLeft};
 use super::records::{Record, StudyRecords};
 use super::search::{self, Searches};
 use crate::quiet::Quiet;
@@ -30,10 +30,10 @@ pub struct RunOptions<'a> {
     pub shard: Shard,
     /// Folder that data files are relative to.
     pub data_folder: &'a Path,
-    /// Hears of progress and can stop the run.
+    /// Receives progress and can stop the run.
     pub observer: &'a dyn Observer,
-    /// Hears of every cell that is done.
-    pub watch: Option<Watch<'a>>,
+    /// Called after every finished cell.
+    pub on_cell_done: Option<OnCellDone<'a>>,
 }
 
 /// What a run did.
@@ -64,19 +64,19 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>) -> Result<RunReport> {
     let open: Vec<&Cell> = cells.iter().filter(|cell| lock().get(&cell.key()).is_none()).collect();
     let searches = search::searches(&open, options)?;
     options.observer.event(&Event::Stage { name: plan.name.clone(), total: Some(open.len() as u64) });
-    let clock = Mutex::new(Clock::start(&open, lock().of(&cells).into_iter()));
+    let time_left = Mutex::new(TimeLeft::start(&open, lock().of(&cells).into_iter()));
     open.par_iter().try_for_each(|cell| -> Result<()> {
         if options.observer.interrupted() {
             return Err(Error::Interrupted);
         }
-        let record = work(cell, &searches, options)?;
+        let record = run_cell(cell, &searches, options)?;
         lock().append(record.clone())?;
-        // Told under the lock, so that counts go up from line to line.
-        let mut clock = clock.lock().unwrap_or_else(PoisonError::into_inner);
-        let progress = clock.done(&record);
+        // Called under the lock, so that counts rise from call to call.
+        let mut time_left = time_left.lock().unwrap_or_else(PoisonError::into_inner);
+        let progress = time_left.done(&record);
         options.observer.event(&Event::Progress { done: progress.done as u64 });
-        if let Some(watch) = options.watch {
-            watch(&progress);
+        if let Some(on_cell_done) = options.on_cell_done {
+            on_cell_done(&progress);
         }
         Ok(())
     })?;
@@ -91,15 +91,15 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>) -> Result<RunReport> {
     })
 }
 
-/// Does one cell. A failure of the method is a record; only interruption and a full disk end the run.
-fn work(cell: &Cell, searches: &Searches, options: &RunOptions<'_>) -> Result<Record> {
+/// Runs one cell. A failure of the method is a record; only interruption and a full disk end the run.
+fn run_cell(cell: &Cell, searches: &Searches, options: &RunOptions<'_>) -> Result<Record> {
     let start = Instant::now();
-    let mut found = None;
+    let mut tuned = None;
     let outcome = match search::key(cell).and_then(|key| searches.get(&key)) {
         None => scores(cell, &cell.method.params, options),
         Some(Err(message)) => Err(Error::unfit(message.clone())),
         Some(Ok(best)) => {
-            found = Some(best.clone());
+            tuned = Some(best.clone());
             scores(cell, &best.params, options)
         }
     };
@@ -109,7 +109,7 @@ fn work(cell: &Cell, searches: &Searches, options: &RunOptions<'_>) -> Result<Re
         Err(Error::Interrupted) => return Err(Error::Interrupted),
         Err(error) => (BTreeMap::new(), Some(error.to_string())),
     };
-    Ok(Record { key: cell.key(), cell: cell.clone(), found, scores, error, seconds })
+    Ok(Record { key: cell.key(), cell: cell.clone(), tuned, scores, error, seconds })
 }
 
 fn scores(cell: &Cell, params: &Params, options: &RunOptions<'_>) -> Result<BTreeMap<String, f64>> {

@@ -13,7 +13,7 @@ use super::runner::{RunOptions, rows, train_test};
 use crate::quiet::Quiet;
 use crate::tune::{TuneOptions, TuneSpec, tune};
 
-/// What a search found.
+/// The best parameters of a search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TunedParams {
     /// The realisation whose training rows were searched on.
@@ -28,7 +28,7 @@ pub struct TunedParams {
     pub trials: usize,
 }
 
-/// What became of every search; the message of a search that failed.
+/// The result of every search: its parameters, or the message of its failure.
 pub(super) type Searches = BTreeMap<String, std::result::Result<TunedParams, String>>;
 
 /// The digest of what decides a search. The number of trials does not belong to it: more of them go on with a search.
@@ -36,7 +36,7 @@ pub(super) fn key(cell: &Cell) -> Option<String> {
     let spec = TuneSpec { trials: 0, ..cell.tune.clone()? };
     Some(digest(&json!({
         "data": cell.data.content(),
-        "realisation": searched_on(cell),
+        "realisation": search_realisation(cell),
         "estimator": cell.method.estimator,
         "method_params": cell.method.params,
         "seed": cell.seed,
@@ -45,7 +45,7 @@ pub(super) fn key(cell: &Cell) -> Option<String> {
     })))
 }
 
-fn searched_on(cell: &Cell) -> u64 {
+fn search_realisation(cell: &Cell) -> u64 {
     cell.tune_on.unwrap_or(cell.realisation)
 }
 
@@ -60,7 +60,7 @@ pub(super) fn searches(cells: &[&Cell], options: &RunOptions<'_>) -> Result<Sear
     std::fs::create_dir_all(&folder).map_err(|source| Error::Io { path: folder.clone(), source })?;
     options.observer.event(&Event::Stage { name: "searching parameters".into(), total: Some(wanted.len() as u64) });
     let done = std::sync::atomic::AtomicU64::new(0);
-    let found = wanted.into_par_iter().map(|(key, cell)| {
+    let results = wanted.into_par_iter().map(|(key, cell)| {
         if options.observer.interrupted() {
             return Err(Error::Interrupted);
         }
@@ -69,28 +69,28 @@ pub(super) fn searches(cells: &[&Cell], options: &RunOptions<'_>) -> Result<Sear
             Shard::WHOLE => format!("{key}.jsonl"),
             Shard { part, of } => format!("{key}-{part}-of-{of}.jsonl"),
         };
-        let found = match search(cell, &folder.join(name), options) {
-            Ok(found) => Ok(found),
+        let result = match search(cell, &folder.join(name), options) {
+            Ok(tuned) => Ok(tuned),
             Err(error @ (Error::Interrupted | Error::Io { .. } | Error::File { .. })) => return Err(error),
             Err(error) => Err(format!("searching parameters: {error}")),
         };
         let so_far = done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
         options.observer.event(&Event::Progress { done: so_far });
-        Ok((key, found))
+        Ok((key, result))
     });
-    found.collect()
+    results.collect()
 }
 
 /// The seed of a search. It depends on the data, so that the same lucky proposal does not come up on all of them, and not
 /// on the method: methods are searched on the same rows.
-fn draws(cell: &Cell) -> Seed {
-    let data = json!({ "data": cell.data.content(), "realisation": searched_on(cell) });
+fn search_seed(cell: &Cell) -> Seed {
+    let data = json!({ "data": cell.data.content(), "realisation": search_realisation(cell) });
     Seed(cell.seed).named(&digest(&data))
 }
 
 fn search(cell: &Cell, records: &std::path::Path, options: &RunOptions<'_>) -> Result<TunedParams> {
     let Some(spec) = &cell.tune else { return Err(Error::unfit("there is nothing to search")) };
-    let realisation = searched_on(cell);
+    let realisation = search_realisation(cell);
     let (table, roles) = rows(&cell.data, realisation, options.data_folder)?;
     let (train, _) = train_test(&table, &roles, cell, realisation)?;
     let spec = TuneSpec { fixed: cell.method.params.clone(), ..spec.clone() };
@@ -101,7 +101,7 @@ fn search(cell: &Cell, records: &std::path::Path, options: &RunOptions<'_>) -> R
         &TuneOptions {
             estimator: &cell.method.estimator,
             spec: &spec,
-            seed: draws(cell),
+            seed: search_seed(cell),
             valid_share: cell.split.valid / (1.0 - cell.split.test),
             records: Some(records),
             resume: options.resume,

@@ -31,7 +31,7 @@ fn metrics(plan: &Plan, records: &[&Record]) -> Vec<String> {
     names
 }
 
-/// One row a data set and method, for reading by people; published figures stand beside the first metric.
+/// One row per data set and method, for reading by people; published figures stand beside the first metric.
 pub fn markdown(plan: &Plan, records: &[&Record]) -> String {
     let metrics = metrics(plan, records);
     let mut out =
@@ -43,7 +43,7 @@ pub fn markdown(plan: &Plan, records: &[&Record]) -> String {
             header.push(format!("published, {}", published.data));
         }
     }
-    header.extend(["runs", "failed", "seconds a fit"].map(str::to_owned));
+    header.extend(["runs", "failed", "seconds per fit"].map(str::to_owned));
     out += &format!("| {} |\n|{}\n", header.join(" | "), "---|".repeat(header.len()));
     for_each_row(plan, records, |data, method, rows| {
         let mut cells = vec![data.to_owned(), method.to_owned()];
@@ -75,27 +75,27 @@ pub fn markdown(plan: &Plan, records: &[&Record]) -> String {
         out += &format!("\n{note}\n");
     }
     out += "\nFigure: `figure.svg`, `figure.png`; paired comparisons: `comparison.md`; all on one page: `report.html`";
-    out += if records.iter().any(|r| r.found.is_some()) { "; parameters found: `tuning.md`.\n" } else { ".\n" };
+    out += if records.iter().any(|r| r.tuned.is_some()) { "; parameters found: `tuning.md`.\n" } else { ".\n" };
     out
 }
 
-/// What the searches found, one row each; none without a search.
-pub(super) fn found(plan: &Plan, records: &[&Record]) -> Option<String> {
+/// The parameters that the searches found, one row per search; none without a search.
+pub(super) fn tuned_params(plan: &Plan, records: &[&Record]) -> Option<String> {
     let mut rows: Vec<String> = vec![];
     for record in records {
-        let Some(found) = &record.found else { continue };
-        // What the plan fixes was not found.
-        let own = found.params.0.iter().filter(|(name, _)| !record.cell.method.params.0.contains_key(*name));
+        let Some(tuned) = &record.tuned else { continue };
+        // Parameters that the plan fixes are not a result of the search.
+        let own = tuned.params.0.iter().filter(|(name, _)| !record.cell.method.params.0.contains_key(*name));
         let params: Vec<String> = own.map(|(name, value)| format!("{name}={}", param_text(value))).collect();
         let params = if params.is_empty() { "as they were".to_owned() } else { params.join(" ") };
-        let ratio = found.default_value.map_or("–".to_owned(), |default| format!("{:.3}", found.value / default));
+        let ratio = tuned.default_value.map_or("–".to_owned(), |default| format!("{:.3}", tuned.value / default));
         let row = format!(
             "| {} | {} | {} | {} | {} | {ratio} | {params} |",
             record.cell.data.name,
-            found.realisation,
+            tuned.realisation,
             record.cell.method.label(),
             record.cell.seed,
-            found.trials
+            tuned.trials
         );
         if !rows.contains(&row) {
             rows.push(row);
@@ -118,7 +118,7 @@ fn mean_and_sd(value: Option<(f64, f64)>) -> String {
     value.map_or_else(|| "–".to_owned(), |(mean, sd)| format!("{mean:.3} ± {sd:.3}"))
 }
 
-/// One row a data set, method and metric, for reading by programs.
+/// One row per data set, method and metric, for reading by programs.
 pub fn csv(plan: &Plan, records: &[&Record]) -> String {
     let mut out = "data,method,metric,mean,sd,n,failed\n".to_owned();
     let quote = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));

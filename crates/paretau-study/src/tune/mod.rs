@@ -63,8 +63,8 @@ impl Default for TuneSpec {
 impl TuneSpec {
     /// What is searched of an estimator in a study of several: of the space given, what it has; its own without one.
     pub(crate) fn space_for(&self, entry: &dyn EstimatorEntry, fixed: &Params) -> Space {
-        let space = if self.space.is_empty() { Space::of(entry) } else { self.space.clone().known_to(entry) };
-        space.without(fixed).without(&self.fixed)
+        let space = if self.space.is_empty() { Space::of(entry) } else { self.space.clone().restricted_to(entry) };
+        space.without_fixed(fixed).without_fixed(&self.fixed)
     }
 
     pub(crate) fn check(&self) -> Result<()> {
@@ -99,7 +99,7 @@ pub struct TuneOptions<'a> {
     pub records: Option<&'a Path>,
     /// Go on with the trials in the file.
     pub resume: bool,
-    /// Hears of progress and can stop the search.
+    /// Receives progress and can stop the search.
     pub observer: &'a dyn Observer,
 }
 
@@ -122,7 +122,7 @@ pub fn tune(table: &Table, roles: &RoleSpec, options: &TuneOptions<'_>) -> Resul
     spec.check()?;
     let entry = paretau::registry::find(options.estimator)?;
     paretau::registry::check(entry, &spec.fixed)?;
-    let space = if spec.space.is_empty() { Space::of(entry) } else { spec.space.clone() }.without(&spec.fixed);
+    let space = if spec.space.is_empty() { Space::of(entry) } else { spec.space.clone() }.without_fixed(&spec.fixed);
     space.check(entry)?;
     // Truth columns are not among what `assign` gives away as features, and the loss never asks for the oracle.
     let assigned = assign(table.clone(), roles)?;
@@ -202,7 +202,7 @@ fn run_trial(
         };
         let outcome = fit(pick(&part.train), roles, &fit_options)
             .and_then(|model| model.predict(&pick(&part.held_out)))
-            .and_then(|predictions| loss.of(&predictions.effects, &part.held_out));
+            .and_then(|predictions| loss.mean(&predictions.effects, &part.held_out));
         match outcome {
             Ok(loss) => trial.folds.push(loss),
             Err(Error::Interrupted) => return Err(Error::Interrupted),
@@ -211,7 +211,7 @@ fn run_trial(
                 return Ok(trial);
             }
         }
-        if number + 1 < parts.len() && hopeless(&trial, before) {
+        if number + 1 < parts.len() && worse_than_median(&trial, before) {
             trial.given_up = true;
             return Ok(trial);
         }
@@ -221,8 +221,8 @@ fn run_trial(
 }
 
 /// Whether the mean so far is worse than the median of the earlier trials' after as many folds.
-fn hopeless(trial: &Trial, before: &[Trial]) -> bool {
-    /// Fewer finished trials than this say too little.
+fn worse_than_median(trial: &Trial, before: &[Trial]) -> bool {
+    /// With fewer finished trials there is no median to compare with.
     const ENOUGH: usize = 4;
     let done = trial.folds.len();
     let mut others: Vec<f64> =

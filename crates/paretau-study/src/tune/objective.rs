@@ -1,4 +1,4 @@
-//! What a trial is measured by: losses on rows that its fit did not see, none of which needs the truth.
+//! Objectives of a search: losses on rows that its fit did not see, none of which needs the truth.
 
 use paretau_core::{Effects, Error, Observer, Result, Seed};
 use paretau_data::Assigned;
@@ -60,8 +60,8 @@ impl HeldOutLoss {
         Ok(Self { rows, t, weight })
     }
 
-    /// The loss of predictions for the given rows.
-    pub(super) fn of(&self, effects: &Effects, held_out: &[usize]) -> Result<f64> {
+    /// The mean loss of predictions for the given rows.
+    pub(super) fn mean(&self, effects: &Effects, held_out: &[usize]) -> Result<f64> {
         let (mut total, mut weights) = (0.0, 0.0);
         for (k, &i) in held_out.iter().enumerate() {
             let error = match &self.rows {

@@ -109,16 +109,16 @@ impl Space {
         self.0.is_empty()
     }
 
-    /// The same without parameters that an estimator does not have.
+    /// Itself without parameters that an estimator does not have.
     #[must_use]
-    pub(super) fn known_to(mut self, entry: &dyn EstimatorEntry) -> Self {
+    pub(super) fn restricted_to(mut self, entry: &dyn EstimatorEntry) -> Self {
         self.0.retain(|name, _| entry.params().iter().any(|spec| spec.name == parameter_of(name)));
         self
     }
 
-    /// The same without parameters that are fixed. Fixing a parameter of a base learner fixes the learner.
+    /// Itself without parameters that are fixed. Fixing a parameter of a base learner fixes the learner.
     #[must_use]
-    pub(super) fn without(mut self, fixed: &Params) -> Self {
+    pub(super) fn without_fixed(mut self, fixed: &Params) -> Self {
         let is_fixed = |name: &str| fixed.0.keys().any(|key| key == name || parameter_of(key) == name);
         self.0.retain(|name, _| !is_fixed(name));
         self
@@ -135,7 +135,7 @@ impl Space {
         }
     }
 
-    /// Every corner must be something that the estimator takes, so that a slip is found before the first fit.
+    /// Every corner must be something that the estimator takes, so that a mistake is reported before the first fit.
     pub(crate) fn check(&self, entry: &dyn EstimatorEntry) -> Result<()> {
         for (name, dimension) in &self.0 {
             let bad = |expected: &str| {
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(searched("dr-learner"), ["base"]);
         assert!(searched("lr-2").is_empty());
         let learner = Space::of(paretau::registry::find("dr-learner").unwrap());
-        assert!(learner.without(&Params::none().with("base.n_estimators", 50)).is_empty());
+        assert!(learner.without_fixed(&Params::none().with("base.n_estimators", 50)).is_empty());
     }
 
     #[test]

@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use super::TuneOptions;
 use crate::lines;
 
-/// One set of parameters and how it did.
+/// One set of parameters and its losses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// Its number; 0 are the defaults.
@@ -31,7 +31,7 @@ pub struct Trial {
     pub error: Option<String>,
 }
 
-/// What the trials of a file were made with: they are only taken up again for the same search on the same rows.
+/// The first line of a trials file: its trials are resumed only for the same search on the same rows.
 pub(super) fn heading(estimator: &str, options: &TuneOptions<'_>, rows: &Assigned) -> Value {
     let mut digest = Sha256::new();
     for (&t, y) in rows.t.iter().zip(&rows.y) {
@@ -73,8 +73,8 @@ impl Trials {
             message: message.to_owned(),
         };
         let mut all: Vec<Trial> = vec![];
-        let mut found = text.lines();
-        match found.next() {
+        let mut lines = text.lines();
+        match lines.next() {
             None => {}
             Some(_) if !resume => {
                 return Err(wrong(1, "there are trials already; add --resume to go on, or choose another file"));
@@ -83,7 +83,7 @@ impl Trials {
                 return Err(wrong(1, "holds the trials of another search (other data, seed or settings)"));
             }
             Some(_) => {
-                for (number, line) in found.enumerate() {
+                for (number, line) in lines.enumerate() {
                     let trial: Trial = serde_json::from_str(line)
                         .map_err(|e| wrong(number as u64 + 2, &format!("is not a trial ({e})")))?;
                     if trial.index != all.len() {

@@ -1,4 +1,5 @@
-//! A run while it goes on: on a terminal a table of methods that fills, with the time left; elsewhere a line a cell.
+//! A run while it goes on: on a terminal a table that fills, one row per method, with the time left; elsewhere one line
+//! per cell.
 
 use std::io::IsTerminal as _;
 use std::sync::{Mutex, PoisonError};
@@ -14,7 +15,7 @@ use crate::progress::Progress;
 /// Methods that the table shows; more would not fit a terminal.
 const MOST_ROWS: usize = 20;
 
-/// What is known about a method so far.
+/// The counts and the score sum of one method so far.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Row {
     method: String,
@@ -24,15 +25,15 @@ struct Row {
     scored: usize,
 }
 
-/// Shows a run.
-pub(crate) struct Board {
+/// Shows a run as it goes on.
+pub(crate) struct LiveTable {
     progress: Progress,
     bar: Option<ProgressBar>,
     metric: String,
     rows: Mutex<Vec<Row>>,
 }
 
-impl Board {
+impl LiveTable {
     pub(crate) fn new(plan: &Plan, quiet: bool) -> Self {
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::new(0);
@@ -52,23 +53,23 @@ impl Board {
         }
     }
 
-    /// Takes note of a cell that is done.
-    pub(crate) fn seen(&self, progress: &RunProgress<'_>) {
+    /// Adds a finished cell to the table, or prints its line.
+    pub(crate) fn record(&self, progress: &RunProgress<'_>) {
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-        note(&mut rows, progress, &self.metric);
+        count(&mut rows, progress, &self.metric);
         match &self.bar {
             Some(bar) => {
                 bar.set_length(progress.total as u64);
                 bar.set_position(progress.done as u64);
-                bar.set_prefix(format!(", {} left", about(progress.left)));
+                bar.set_prefix(format!(", {} left", duration_in_words(progress.left)));
                 bar.set_message(table(&rows, &self.metric));
             }
-            None => self.progress.say(&line(progress, &self.metric)),
+            None => self.progress.print_line(&line(progress, &self.metric)),
         }
     }
 }
 
-fn note(rows: &mut [Row], progress: &RunProgress<'_>, metric: &str) {
+fn count(rows: &mut [Row], progress: &RunProgress<'_>, metric: &str) {
     let record = progress.record;
     let Some(row) = rows.iter_mut().find(|row| row.method == record.cell.method.label()) else { return };
     row.done += 1;
@@ -79,7 +80,7 @@ fn note(rows: &mut [Row], progress: &RunProgress<'_>, metric: &str) {
     }
 }
 
-/// One line about a cell that is done.
+/// One line about a finished cell.
 fn line(progress: &RunProgress<'_>, metric: &str) -> String {
     let record = progress.record;
     let result = match (&record.error, record.scores.get(metric)) {
@@ -87,7 +88,11 @@ fn line(progress: &RunProgress<'_>, metric: &str) -> String {
         (None, Some(score)) => format!("{metric} {}", output::number(*score)),
         (None, None) => "done".to_owned(),
     };
-    let left = if progress.done == progress.total { String::new() } else { format!(", {} left", about(progress.left)) };
+    let left = if progress.done == progress.total {
+        String::new()
+    } else {
+        format!(", {} left", duration_in_words(progress.left))
+    };
     format!(
         "[{}/{}] {}, realisation {}, {}: {result} ({:.1} s){left}",
         progress.done,
@@ -111,8 +116,8 @@ fn table(rows: &[Row], metric: &str) -> String {
     output::table(&["method", "done", "failed", &format!("mean {metric}")], &cells)
 }
 
-/// A time in words that do not promise more than is known.
-fn about(time: Duration) -> String {
+/// A duration, rounded as coarsely as an estimate deserves.
+fn duration_in_words(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
         0..=59 => "less than a minute".to_owned(),
@@ -122,13 +127,13 @@ fn about(time: Duration) -> String {
     }
 }
 
-impl Observer for Board {
+impl Observer for LiveTable {
     fn event(&self, event: &Event) {
-        // Stages and steps are on the board already.
+        // Stages and steps are in the table already.
         if let Event::Note { message } = event {
             match &self.bar {
-                Some(bar) => bar.suspend(|| self.progress.say(message)),
-                None => self.progress.say(message),
+                Some(bar) => bar.suspend(|| self.progress.print_line(message)),
+                None => self.progress.print_line(message),
             }
         }
     }
@@ -138,7 +143,7 @@ impl Observer for Board {
     }
 }
 
-impl Drop for Board {
+impl Drop for LiveTable {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -153,31 +158,31 @@ mod tests {
     use paretau_study::experiment::{Cell, Record};
 
     #[test]
-    fn a_cell_is_a_line_and_a_row() {
+    fn a_finished_cell_gives_a_line_and_updates_its_row() {
         let plan = Plan::open("first-look").unwrap();
         let cell = Cell::all(&plan).remove(1);
         let scores = [("pehe".to_owned(), 0.25)].into_iter().collect();
-        let mut record = Record { key: cell.key(), cell, found: None, scores, error: None, seconds: 2.04 };
+        let mut record = Record { key: cell.key(), cell, tuned: None, scores, error: None, seconds: 2.04 };
         let at = |record: &'_ Record| -> (String, Vec<Row>) {
             let progress = RunProgress { record, done: 3, total: 10, left: Duration::from_mins(10) };
             let mut rows: Vec<Row> =
                 plan.methods.iter().map(|m| Row { method: m.label().to_owned(), ..Row::default() }).collect();
-            note(&mut rows, &progress, "pehe");
+            count(&mut rows, &progress, "pehe");
             (line(&progress, "pehe"), rows)
         };
-        let (told, rows) = at(&record);
-        assert_eq!(told, "[3/10] synthetic d=15, realisation 1, lr-2: pehe 0.2500 (2.0 s), about 10 min left");
+        let (text, rows) = at(&record);
+        assert_eq!(text, "[3/10] synthetic d=15, realisation 1, lr-2: pehe 0.2500 (2.0 s), about 10 min left");
         assert_eq!((rows[0].done, rows[1].done, rows[1].sum), (0, 1, 0.25));
         assert!(table(&rows, "pehe").contains("mean pehe"));
         record.error = Some("no rows".into());
         record.scores.clear();
-        let (told, rows) = at(&record);
-        assert!(told.contains("failed: no rows") && rows[1].failed == 1);
+        let (text, rows) = at(&record);
+        assert!(text.contains("failed: no rows") && rows[1].failed == 1);
     }
 
     #[test]
-    fn times_are_told_in_words() {
-        let told = [20, 90, 3600, 7200, 200_000].map(|s| about(Duration::from_secs(s)));
-        assert_eq!(told, ["less than a minute", "about 2 min", "about 60 min", "about 2 h", "about 2 days"]);
+    fn durations_are_rounded_in_words() {
+        let words = [20, 90, 3600, 7200, 200_000].map(|s| duration_in_words(Duration::from_secs(s)));
+        assert_eq!(words, ["less than a minute", "about 2 min", "about 60 min", "about 2 h", "about 2 days"]);
     }
 }

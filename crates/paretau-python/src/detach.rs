@@ -1,4 +1,4 @@
-//! The one way from Python into long computations: the interpreter is released, Ctrl-C is heard, panics are caught.
+//! The one way from Python into long computations: detached from the interpreter, with Ctrl-C and panics handled.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -10,11 +10,11 @@ use pyo3::prelude::*;
 
 use crate::error;
 
-/// How often a waiting call looks for signals and hands events on: quick for a person, nothing for a fit.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// How often a waiting call checks for signals and passes events on: quick for a person, no cost to a fit.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Runs short work with the interpreter released, so that other Python threads go on.
-pub(crate) fn enter<T: Send, E: Send>(
+pub(crate) fn detach<T: Send, E: Send>(
     py: Python<'_>,
     to_py: impl FnOnce(E) -> PyErr,
     work: impl FnOnce() -> Result<T, E> + Send,
@@ -29,7 +29,7 @@ pub(crate) fn enter<T: Send, E: Send>(
 /// work's events, as JSON text, to `listener`.
 ///
 /// An exception of a signal handler (Ctrl-C) or of the listener asks the work to stop, and is raised when it has.
-pub(crate) fn enter_watched<T: Send>(
+pub(crate) fn detach_with_events<T: Send>(
     py: Python<'_>,
     listener: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce(&dyn Observer) -> paretau::Result<T> + Send,
@@ -46,10 +46,10 @@ pub(crate) fn enter_watched<T: Send>(
                 let _ = sender.send(catch_unwind(AssertUnwindSafe(|| work(watch))));
             });
             loop {
-                let outcome = receiver.recv_timeout(PATIENCE);
+                let outcome = receiver.recv_timeout(POLL_INTERVAL);
                 if raised.is_none() {
-                    let looked = Python::attach(|py| watch.look(py, listener.as_ref()));
-                    if let Err(exception) = looked {
+                    let polled = Python::attach(|py| watch.poll(py, listener.as_ref()));
+                    if let Err(exception) = polled {
                         watch.interrupt.raise();
                         raised = Some(exception);
                     }
@@ -80,7 +80,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn look(&self, py: Python<'_>, listener: Option<&Py<PyAny>>) -> PyResult<()> {
+    fn poll(&self, py: Python<'_>, listener: Option<&Py<PyAny>>) -> PyResult<()> {
         py.check_signals()?;
         let (Some(events), Some(listener)) = (&self.events, listener) else { return Ok(()) };
         let events = std::mem::take(&mut *events.lock().unwrap_or_else(PoisonError::into_inner));
