@@ -66,7 +66,8 @@ pub(crate) enum Command {
 /// Where the data are and what their columns mean.
 #[derive(Debug, Args)]
 pub(crate) struct DataArgs {
-    /// Data file: .csv[.gz], .tsv, .parquet, .arrow, .feather, .npz, .svm, a News pair, or - for CSV on stdin;
+    /// Data file: .csv[.gz], .tsv, .xlsx, .ods, .json, .ndjson, .parquet, .arrow, .feather, .npz, .svm, a News pair, or -
+    /// for CSV on stdin;
     /// `diagnose` also takes a model file (.paretau)
     #[arg(value_name = "DATA")]
     pub(crate) data: PathBuf,
@@ -141,6 +142,9 @@ pub(crate) struct ReadArgs {
     /// Order of day, month and year in dates: dmy, mdy or ymd [default: found from the cells]
     #[arg(long, value_name = "ORDER", help_heading = "Reading")]
     pub(crate) date_order: Option<String>,
+    /// Sheet of a workbook [default: the first]
+    #[arg(long, value_name = "NAME", help_heading = "Reading")]
+    pub(crate) sheet: Option<String>,
 }
 
 #[derive(Debug, Args)]

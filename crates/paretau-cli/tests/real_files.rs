@@ -165,7 +165,7 @@ fn twins_needs_its_known_propensity() {
     assert!(average(&blind, "ate")[2] < truth, "the features alone do not undo the selection");
     let notes = blind["notes"].to_string();
     for word in
-        ["look like the truth: y_cf, Propensity", "only number the rows: column1", "`gestatcat1` names 3 columns"]
+        ["look like the truth: y_cf, Propensity", "number or name the rows: column1", "`gestatcat1` names 3 columns"]
     {
         assert!(notes.contains(word), "{notes}");
     }

@@ -36,11 +36,12 @@ fn check(snapshots: Vec<(String, String)>) {
     assert!(changed.is_empty(), "{}\nPARETAU_RECORD=1 writes them anew", changed.join("\n"));
 }
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "demo",
     "list",
     "describe",
     "simulate",
+    "check",
     "fit",
     "effect",
     "evaluate",

@@ -91,7 +91,7 @@ fn files_that_cannot_be_read() {
         ("huge_index.svm", b"1 0 4000000000:2\n", None, Some(1), &["4000000000 columns"]),
         ("no_features.svm", b"1 0\n2 1\n", None, None, &["no feature"]),
         ("empty.svm", b"\n", None, None, &["is empty"]),
-        ("what.xlsx", b"PK", None, None, &["ending", ".csv"]),
+        ("what.xlsx", b"PK", None, None, &["workbook", "CSV"]),
     ];
     for (name, bytes, column, row, words) in cases {
         let error = load(&folder.file(name, bytes)).expect_err(name);
@@ -236,7 +236,14 @@ fn roles_that_do_not_fit() {
         ),
         ("empty treatment", "t,y,x\n,1,1\n,2,2\n".into(), spec(), Some("t"), None, vec!["is empty"]),
         ("text outcome", "t,y,x\n0,1,1\n1,many,2\n".into(), spec(), Some("y"), Some(2), vec!["line 3", "`many`"]),
-        ("decimal comma", "t;y;x\n0;1,5;1\n1;2,5;2\n0;3,5;1\n".into(), spec(), Some("y"), Some(1), vec!["point"]),
+        (
+            "decimal comma",
+            "t,y,x\n0,\"1,500\",1\n1,\"2,500\",2\n".into(),
+            spec(),
+            Some("y"),
+            Some(1),
+            vec!["--decimal"],
+        ),
         ("yes/no outcome", "t,y,x\n0,no,1\n1,yes,2\n".into(), spec(), Some("y"), Some(1), vec!["0 and 1", "`yes`"]),
         ("constant outcome", "t,y,x\n0,5,1\n1,5,2\n".into(), spec(), Some("y"), None, vec!["5 in every row"]),
         ("no outcome", "t,y,x\n0,,1\n1,,2\n".into(), spec(), None, None, vec!["no row"]),

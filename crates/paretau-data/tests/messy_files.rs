@@ -378,6 +378,126 @@ fn spreadsheets() -> Vec<Case> {
     ]
 }
 
+/// A workbook of one or two sheets whose cells are given as XML, in an archive without compression.
+fn workbook(sheets: &[(&str, &str)]) -> Vec<u8> {
+    const HEAD: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>";
+    const PACKAGE: &str = "http://schemas.openxmlformats.org/package/2006";
+    const OFFICE: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+    const MAIN: &str = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
+    let (mut list, mut links) = (String::new(), String::new());
+    for (k, (name, _)) in sheets.iter().enumerate() {
+        list += &format!("<sheet name=\"{name}\" sheetId=\"{0}\" r:id=\"rId{0}\"/>", k + 1);
+        let place = format!("Target=\"worksheets/sheet{}.xml\"", k + 1);
+        links += &format!("<Relationship Id=\"rId{}\" Type=\"{OFFICE}/worksheet\" {place}/>", k + 1);
+    }
+    links += &format!("<Relationship Id=\"rId9\" Type=\"{OFFICE}/styles\" Target=\"styles.xml\"/>");
+    // Style 1 shows days as dates.
+    let styles = "<cellXfs count=\"2\"><xf numFmtId=\"0\"/><xf numFmtId=\"14\" applyNumberFormat=\"1\"/></cellXfs>";
+    let mut files = vec![
+        ("[Content_Types].xml".to_owned(), format!("{HEAD}<Types xmlns=\"{PACKAGE}/content-types\"/>")),
+        (
+            "_rels/.rels".to_owned(),
+            format!(
+                "{HEAD}<Relationships xmlns=\"{PACKAGE}/relationships\"><Relationship Id=\"rId1\" Type=\"{OFFICE}/officeDocument\" Target=\"xl/workbook.xml\"/></Relationships>"
+            ),
+        ),
+        (
+            "xl/workbook.xml".to_owned(),
+            format!("{HEAD}<workbook xmlns=\"{MAIN}\" xmlns:r=\"{OFFICE}\"><sheets>{list}</sheets></workbook>"),
+        ),
+        (
+            "xl/_rels/workbook.xml.rels".to_owned(),
+            format!("{HEAD}<Relationships xmlns=\"{PACKAGE}/relationships\">{links}</Relationships>"),
+        ),
+        ("xl/styles.xml".to_owned(), format!("{HEAD}<styleSheet xmlns=\"{MAIN}\">{styles}</styleSheet>")),
+    ];
+    for (k, (_, rows)) in sheets.iter().enumerate() {
+        let data = format!("{HEAD}<worksheet xmlns=\"{MAIN}\"><sheetData>{rows}</sheetData></worksheet>");
+        files.push((format!("xl/worksheets/sheet{}.xml", k + 1), data));
+    }
+    let (mut bytes, mut directory) = (vec![], vec![]);
+    for (name, text) in &files {
+        let mut crc = flate2::Crc::new();
+        crc.update(text.as_bytes());
+        let size = (text.len() as u32).to_le_bytes();
+        let mut entry = vec![20, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        entry.extend(crc.sum().to_le_bytes());
+        entry.extend(size.iter().chain(&size));
+        entry.extend((name.len() as u16).to_le_bytes());
+        entry.extend([0, 0]);
+        directory.extend([b'P', b'K', 1, 2, 20, 0]);
+        directory.extend(&entry);
+        directory.extend([0; 10]);
+        directory.extend((bytes.len() as u32).to_le_bytes());
+        directory.extend(name.as_bytes());
+        bytes.extend([b'P', b'K', 3, 4]);
+        bytes.extend(&entry);
+        bytes.extend(name.as_bytes());
+        bytes.extend(text.as_bytes());
+    }
+    let (at, n) = ((bytes.len() as u32).to_le_bytes(), (files.len() as u16).to_le_bytes());
+    let size = (directory.len() as u32).to_le_bytes();
+    bytes.extend(directory);
+    bytes.extend([b'P', b'K', 5, 6, 0, 0, 0, 0]);
+    bytes.extend(n.iter().chain(&n).chain(&size).chain(&at));
+    bytes.extend([0, 0]);
+    bytes
+}
+
+/// Rows of a sheet: numbers as such, `=` before a date's serial number, `!` before an error, else text.
+fn sheet(rows: &[[&str; 3]]) -> String {
+    let cell = |text: &str| {
+        if let Some(serial) = text.strip_prefix('=') {
+            format!("<c s=\"1\"><v>{serial}</v></c>")
+        } else if let Some(error) = text.strip_prefix('!') {
+            format!("<c t=\"e\"><v>{error}</v></c>")
+        } else if text.is_empty() || text.parse::<f64>().is_ok() {
+            format!("<c><v>{text}</v></c>").replace("<v></v>", "")
+        } else {
+            format!("<c t=\"inlineStr\"><is><t>{text}</t></is></c>")
+        }
+    };
+    let row = |cells: &[&str; 3]| format!("<row>{}</row>", cells.map(cell).concat());
+    rows.iter().map(row).collect()
+}
+
+fn workbooks() -> Vec<Case> {
+    let of = |name: &str, text: Vec<u8>, expect: Expect| Case { ending: "xlsx", ..case(name, text, "", expect) };
+    let head = ["t", "y", "x"];
+    let numbers = sheet(&[head, ["0", "1", "1.234"], ["1", "2", "2.5"], ["0", "3", ""], ["1", "4", "7"]]);
+    let values = || Expect::Numbers(vec![1.234, 2.5, GAP, 7.0]);
+    let dates = sheet(&[head, ["0", "1", "=45443"], ["1", "2", "=45323"], ["0", "3", "=45385"]]);
+    let broken = sheet(&[head, ["0", "1", "4.5"], ["1", "2", "!#DIV/0!"], ["0", "3", "6"], ["1", "4", "7"]]);
+    let texts = sheet(&[head, ["0", "1", "1,5"], ["1", "2", "2,5"], ["0", "3", "3,25"]]);
+    let days = Expect::Numbers(vec![19_874.0, 19_754.0, 19_816.0]);
+    vec![
+        of("workbook of numbers", workbook(&[("Data", &numbers)]), values()),
+        of("workbook of dates", workbook(&[("Data", &dates)]), days),
+        of("workbook of texts", workbook(&[("Data", &texts)]), Expect::Numbers(vec![1.5, 2.5, 3.25])),
+        of("workbook with an error", workbook(&[("Data", &broken)]), stop(&["`x`", "row 2", "`#DIV/0!`", "--na"])),
+        of("two sheets", workbook(&[("Data", &numbers), ("Notes", &texts)]), values()),
+        of(
+            "two sheets are told",
+            workbook(&[("Data", &numbers), ("Notes", &texts)]),
+            Expect::Told(vec!["`Data`", "--sheet"]),
+        ),
+        of("empty sheet", workbook(&[("Data", "")]), stop(&["`Data`", "empty"])),
+        of("no workbook", b"t,y,x\n1,2,3\n".to_vec(), stop(&["workbook", "CSV"])),
+    ]
+}
+
+#[test]
+fn a_sheet_can_be_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("book.xlsx");
+    let sheets = [sheet(&[["a", "b", "c"], ["1", "2", "3"]]), sheet(&[["d", "e", "f"], ["4", "5", "6"]])];
+    std::fs::write(&path, workbook(&[("One", &sheets[0]), ("Two", &sheets[1])])).unwrap();
+    let named = |name: &str| read(&path, &ReadOptions { sheet: Some(name.to_owned()), ..ReadOptions::default() });
+    assert_eq!(named("two").unwrap().columns()[0].name, "d");
+    let stopped = named("Three").unwrap_err().to_string();
+    assert!(stopped.contains("`Three`") && stopped.contains("One, Two"), "{stopped}");
+}
+
 /// Files that are no delimited text.
 fn other_formats() -> Vec<Case> {
     let of = |ending: &'static str, text: &str, expect: Expect| Case {
@@ -405,7 +525,7 @@ fn other_formats() -> Vec<Case> {
 }
 
 fn corpus() -> Vec<Case> {
-    [locales(), units(), unclear(), strays(), dates(), oddities(), spreadsheets(), other_formats()]
+    [locales(), units(), unclear(), strays(), dates(), oddities(), spreadsheets(), workbooks(), other_formats()]
         .into_iter()
         .flatten()
         .collect()

@@ -43,6 +43,7 @@ pub(crate) fn read_options(args: &ReadArgs, id: Option<&str>) -> Result<ReadOpti
         numeric: args.numeric.clone(),
         categorical: args.categorical.clone(),
         max_memory: args.max_memory.unwrap_or_else(default_max_memory),
+        sheet: args.sheet.clone(),
         ..ReadOptions::default()
     };
     Ok(match id {

@@ -48,7 +48,7 @@ impl BatchReader {
         let batch_rows = batch_rows.max(1);
         let (options, converts) = as_text(options);
         let options = &options;
-        let spelled = if options.format.is_none() { super::spelled::spelled(path)? } else { None };
+        let spelled = if options.format.is_none() { super::spelled::spelled(path, options)? } else { None };
         let format = match (&spelled, options.format) {
             (Some(_), _) => Format::Tsv,
             (None, Some(format)) => format,
@@ -57,7 +57,7 @@ impl BatchReader {
         let source = match format {
             _ if spelled.is_some() => {
                 let tabs = ReadOptions { delimiter: Some(b'\t'), ..options.clone() };
-                let input = spelled.unwrap_or_else(|| Input::stream(path));
+                let input = spelled.map_or_else(|| Input::stream(path), |(input, _)| input);
                 Batches::Csv(Box::new(CsvStream::open(&input, format, &tabs, PIECE)?))
             }
             Format::Csv | Format::Tsv => {

@@ -149,12 +149,13 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
 /// The same, telling now and then how far it is; an error of `watch` stops the reading.
 pub fn read_watched(path: &Path, options: &ReadOptions, watch: &mut Watch<'_>) -> Result<Table> {
     if options.format.is_none()
-        && let Some(input) = spelled::spelled(path)?
+        && let Some((input, note)) = spelled::spelled(path, options)?
     {
         let tabs = ReadOptions { delimiter: Some(b'\t'), ..options.clone() };
         let mut table = csv::read(&input, Format::Tsv, &tabs, watch)?;
         // Lines of the text in memory are none of the file.
         table.source.first_line = None;
+        table.notes.extend(note);
         return Ok(table);
     }
     let format = options.format.map_or_else(|| Format::from_path(path), Ok)?;

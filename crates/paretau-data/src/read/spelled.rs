@@ -1,23 +1,33 @@
-//! JSON and other files whose values are spelled out as delimited text in memory, so that one reader finds out kinds,
+//! Workbooks and JSON, whose values are spelled out as delimited text in memory, so that one reader finds out kinds,
 //! counts rows and names cells for all of them; and formats that are refused with advice.
 
 use std::collections::HashMap;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use calamine::{Data, Reader as _};
 use paretau_core::{Error, Result};
 use serde_json::{Map, Value};
 
+use super::ReadOptions;
+use super::limit::{Budget, table_bytes};
+use super::parquet::shielded;
 use super::source::Input;
+use super::zip::Archive;
 use crate::table::file_error;
 
-/// The file as delimited text, if its ending names a format that is read this way; an error if it names one that is not
-/// read at all.
-pub(super) fn spelled(path: &Path) -> Result<Option<Input>> {
+/// The file as delimited text with a note, if its ending names a format that is read this way; an error if it names one that
+/// is not read at all.
+pub(super) fn spelled(path: &Path, options: &ReadOptions) -> Result<Option<(Input, Option<String>)>> {
     let name = path.file_name().map(|n| n.to_string_lossy().to_lowercase()).unwrap_or_default();
     let ending = name.rsplit('.').next().unwrap_or_default();
     let refuse = |what: &str| Err(file_error(path, None, None, what));
     match ending {
-        "json" | "ndjson" | "jsonl" => json(path).map(Some),
+        "json" | "ndjson" | "jsonl" => json(path, options.max_memory).map(|input| Some((input, None))),
+        "xlsx" | "xlsm" | "xlsb" | "xls" | "ods" => {
+            // A damaged workbook may bring its decoder down.
+            shielded(path, || workbook(path, options.sheet.as_deref(), options.max_memory)).map(Some)
+        }
         "dta" => {
             refuse("is a Stata file; in Stata, `export delimited using data.csv`, or save it as CSV with R or pandas")
         }
@@ -32,8 +42,84 @@ pub(super) fn spelled(path: &Path) -> Result<Option<Input>> {
     }
 }
 
+/// A sheet of a workbook, the first unless another is named.
+fn workbook(path: &Path, sheet: Option<&str>, max_memory: u64) -> Result<(Input, Option<String>)> {
+    let budget = Budget::new(path, max_memory);
+    let mut head = [0; 2];
+    let is_archive = super::source::open(path)?.read_exact(&mut head).is_ok() && head == *b"PK";
+    if is_archive {
+        let mut archive = Archive::open(path)?;
+        let mut unpacked = 0_u64;
+        for index in 0..archive.len() {
+            unpacked = unpacked.saturating_add(archive.member(index, |_, size, _| Ok(size))?);
+        }
+        budget.check("its sheets", unpacked)?;
+    }
+    let unread = |e: calamine::Error| {
+        let message =
+            format!("cannot be read as a workbook ({e}); open it and save it again, or save the sheet as CSV");
+        file_error(path, None, None, message)
+    };
+    let mut book = calamine::open_workbook_auto(path).map_err(unread)?;
+    let names = book.sheet_names();
+    let found = match sheet {
+        Some(wanted) => names.iter().find(|name| name.trim().eq_ignore_ascii_case(wanted.trim())),
+        None => names.first(),
+    };
+    let Some(name) = found else {
+        let wanted = sheet.map_or_else(|| "has no sheet".to_owned(), |sheet| format!("has no sheet `{sheet}`"));
+        return Err(file_error(path, None, None, format!("{wanted}; its sheets are {}", names.join(", "))));
+    };
+    if let calamine::Sheets::Xlsx(book) = &mut book {
+        // One cell in a far corner makes a sheet as large as all cells before it.
+        let unread = |e| unread(calamine::Error::Xlsx(e));
+        let mut cells = book.worksheet_cells_reader(name).map_err(unread)?;
+        let (mut rows, mut columns) = (0, 0);
+        while let Some(cell) = cells.next_cell().map_err(unread)? {
+            let (row, column) = cell.get_position();
+            (rows, columns) = (rows.max(row as usize + 1), columns.max(column as usize + 1));
+        }
+        budget.check("its sheet", table_bytes(rows, columns).saturating_mul(4))?;
+    }
+    let range = book.worksheet_range(name).map_err(unread)?;
+    let mut out = Spelled(String::new());
+    let mut cells = vec![];
+    for row in range.rows().filter(|row| row.iter().any(|cell| *cell != Data::Empty)) {
+        cells.clear();
+        cells.extend(row.iter().map(cell_text));
+        out.row(&cells);
+    }
+    if out.0.is_empty() {
+        return Err(file_error(path, None, None, format!("its sheet `{name}` is empty; name another with --sheet")));
+    }
+    let note = (sheet.is_none() && names.len() > 1)
+        .then(|| format!("the first of {} sheets is read, `{name}`; --sheet names another", names.len()));
+    Ok((out.input(path), note))
+}
+
+/// A workbook's cell: amounts, dates and truths as every reader knows them, texts and errors as they stand.
+fn cell_text(cell: &Data) -> String {
+    match cell {
+        Data::Empty => String::new(),
+        Data::Int(value) => value.to_string(),
+        Data::Float(value) => number_text(*value),
+        Data::Bool(value) => value.to_string(),
+        Data::DateTime(time) if time.is_datetime() => {
+            let (year, month, day, hour, minute, second, _) = time.to_ymd_hms_milli();
+            let date = format!("{year:04}-{month:02}-{day:02}");
+            let clock = format!("{hour:02}:{minute:02}:{second:02}");
+            if clock == "00:00:00" { date } else { format!("{date}T{clock}") }
+        }
+        Data::DateTime(time) => number_text(time.as_f64()),
+        other => other.to_string(),
+    }
+}
+
 /// An array of objects, or one object on each line.
-fn json(path: &Path) -> Result<Input> {
+fn json(path: &Path, max_memory: u64) -> Result<Input> {
+    let size = super::source::open(path)?.metadata().map_or(0, |about| about.len());
+    // Its values as a tree take several times as much as its text.
+    Budget::new(path, max_memory).check("its values", size.saturating_mul(8))?;
     let text = std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let rows: Vec<Map<String, Value>> = if text.trim_start().starts_with('[') {

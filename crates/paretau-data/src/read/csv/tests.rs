@@ -83,7 +83,7 @@ fn pieces_do_not_change_tables_or_errors() {
         ("a,b\n1,007\n3,4\n5,6\n7,x\n9,8\n", &plain, "\"007\""),
         ("a,b\nx,1\ny,2\n7,3\n8,4\nz,5\n", &plain, "\"7\""),
         ("a,b\n,1\n-nan,2\nx,3\n+NaN,4\n7,5\n", &plain, "[4294967295, 4294967295, 0, 4294967295, 1]"),
-        ("a,b\ntrue,1\nFALSE,2\n1,3\n", &plain, "\"FALSE\""),
+        ("a,b\ntrue,1\nFALSE,2\n1,3\n", &plain, "[1.0, 0.0, 1.0]"),
         ("a,b\n2024-05-31,1\n,2\n2024-06-01,3\n", &plain, "is_date: true"),
         ("\u{feff}a,b\n1,2\n3,4\n", &plain, "name: \"a\""),
         ("1,2\n3,4\n5,6\n", &headless, "[1.0, 3.0, 5.0]"),
