@@ -91,7 +91,7 @@ fn several_arms_are_fitted_at_once() {
         "{words}"
     );
     let facts = json(&ok(at, &[&fit("causal-forest")[..], &["--json", "--quiet"]].concat()));
-    let (first, second) = (&facts["averages"]["ate"]["value"], &facts["other_arms"][0]["ate"]["value"]);
+    let (first, second) = (&facts["averages"]["ate"]["value"], &facts["arms"][2]["ate"]["value"]);
     assert!((first.as_f64().unwrap() + 1.0).abs() < 0.1 && (second.as_f64().unwrap() - 1.0).abs() < 0.1, "{facts}");
 
     let effects = ok(at, &["effect", "m.paretau", "study.csv", "--interval", "0.9", "--out", "-"]);

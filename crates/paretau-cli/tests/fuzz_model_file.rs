@@ -71,7 +71,7 @@ fn the_models_themselves_load() {
     let (states, table) = fitted();
     for state in states {
         let model = Model::from_bytes(&model_file::to_bytes(state).unwrap()).unwrap();
-        assert_eq!(model.predict(table).unwrap().effects.tau.len(), 120);
+        assert_eq!(model.predict(table).unwrap().arms[0].tau.len(), 120);
     }
 }
 

@@ -263,14 +263,10 @@ fn several_arms_are_told_by_their_control() {
         assign_all_arms(table, &RoleSpec { control_value: control.map(str::to_owned), ..RoleSpec::new("t", "y") })
     };
     let all = named(None, &cells).unwrap();
-    assert_eq!(
-        (all.arms.clone(), all.other_arms.clone()),
-        (["placebo", "a"].map(str::to_owned), vec!["b".into(), "c".into()])
-    );
+    assert_eq!(all.arms, ["placebo", "a", "b", "c"]);
     assert_eq!(all.t, [2, 0, 1, 2, 3]);
     let by_flag = named(Some("b"), &cells).unwrap();
-    assert_eq!(by_flag.arms, ["b", "a"]);
-    assert_eq!(by_flag.other_arms, ["c", "placebo"]);
+    assert_eq!(by_flag.arms, ["b", "a", "c", "placebo"]);
     assert_eq!(named(None, &["10", "0", "9", "0"]).unwrap().t, [2, 0, 1, 0]);
     let error = named(None, &["a", "b", "c"]).unwrap_err().to_string();
     assert!(error.contains("--control-value") && error.contains("`a` (1 rows)"), "{error}");
@@ -289,14 +285,14 @@ fn several_arms_are_told_by_their_control() {
 
 #[test]
 fn arms_of_new_rows_are_found_however_they_are_spelled() {
-    let numbered = ["0".to_owned(), "1".to_owned()];
+    let numbered = ["0", "1"];
     let cells = text("t", &["1", "1.0", "TRUE", "0", "0.00", "false", "", "2", "yes"]);
     let want = [Some(1), Some(1), Some(1), Some(0), Some(0), Some(0), None, None, None];
     assert_eq!(arms_of(&cells, &numbered), want);
     assert_eq!(arms_of(&number("t", &[1.0, 0.0, -0.0, 2.0, NAN]), &numbered), [Some(1), Some(0), Some(0), None, None]);
-    let named = ["placebo".to_owned(), "drug".to_owned()];
+    let named = ["placebo", "drug"];
     assert_eq!(arms_of(&text("t", &["drug", "placebo", "Drug ", ""]), &named), [Some(1), Some(0), Some(1), None]);
-    let by_day = ["2020-01-01".to_owned(), "2020-01-02".to_owned()];
+    let by_day = ["2020-01-01", "2020-01-02"];
     assert_eq!(arms_of(&TableColumn::date("t", vec![18_263.0, 18_262.0, NAN]), &by_day), [Some(1), Some(0), None]);
 }
 

@@ -8,8 +8,6 @@ use paretau_nuisance::{self as nuisance, Estimand, Extreme, Nuisance, Observed, 
 
 use crate::rows::CausalRows;
 
-/// Propensities beyond these bounds are called out.
-const LITTLE_OVERLAP: f64 = 0.05;
 /// Propensities are held this far from 0 and 1 in the average effect's weights; how many were is noted.
 const LEAST_PROPENSITY: f64 = 1e-3;
 
@@ -20,7 +18,7 @@ pub(crate) struct Centred<'a> {
     pub(crate) e: &'a [f64],
 }
 
-/// Notes average effect, calibration and loss of held-out effects, and warns of little overlap.
+/// Notes average effect, calibration and loss of held-out effects, and the range of the propensities.
 pub(crate) fn describe(rows: &CausalRows<'_>, centred: Centred<'_>, held_out: &Effects, out: &mut Diagnostics) {
     let z: Vec<f64> = rows.treatment.iter().zip(centred.e).map(|(w, e)| w - e).collect();
     let y: Vec<f64> = rows.y.iter().zip(centred.m).map(|(y, m)| y - m).collect();
@@ -49,18 +47,6 @@ fn overlap(e: &[f64], out: &mut Diagnostics) {
     let (low, high) = e.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &v| (a.min(v), b.max(v)));
     out.note("e_min", low);
     out.note("e_max", high);
-    let n = e.iter().filter(|&&v| !(LITTLE_OVERLAP..=1.0 - LITTLE_OVERLAP).contains(&v)).count();
-    if n > 0 {
-        out.warn(
-            "little-overlap",
-            format!(
-                "{n} of {} rows have an estimated propensity below {LITTLE_OVERLAP} or above {} (from {low:.3} to \
-                 {high:.3}): effects there rest on few comparable rows; consider leaving them out",
-                e.len(),
-                1.0 - LITTLE_OVERLAP
-            ),
-        );
-    }
 }
 
 /// The doubly robust average effect of the rows, standard error by groups where there are any; `None` when their

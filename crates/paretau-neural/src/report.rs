@@ -8,7 +8,7 @@ use crate::member::Member;
 use crate::nets::NetKind;
 use crate::settings::Choice;
 use crate::splits::TrainValid;
-use crate::weigh::{is_reliable, khat, log_weight, logit};
+use crate::weigh::{khat, log_weight, logit};
 
 /// Rows that the diagnostics of the weights look at.
 const MANY: usize = 20_000;
@@ -122,29 +122,10 @@ fn weights(out: &mut Diagnostics, design: &Design, member: &Member, parts: &Trai
         }
         if let Some(khat) = khat(&logs) {
             out.note(&format!("khat_{arm}"), khat);
-            if !is_reliable(Some(khat), w.len()) {
-                out.warn(
-                    "heavy-weights",
-                    format!(
-                        "the weights of arm {arm} have a heavy tail (k-hat {khat:.2}): few rows carry the comparison; look at the \
-                         overlap of the arms before trusting single effects"
-                    ),
-                );
-            }
         }
     }
     let share = extreme as f64 / rows.len() as f64;
     out.note("extreme_propensity_share", share);
-    if share > 0.05 {
-        out.warn(
-            "poor-overlap",
-            format!(
-                "{:.0} % of the rows have a propensity below 0.01 or above 0.99: their effects rest on the model's shape, not on \
-                 comparable rows",
-                100.0 * share
-            ),
-        );
-    }
     Ok(())
 }
 

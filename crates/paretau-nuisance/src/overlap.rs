@@ -291,6 +291,12 @@ mod tests {
     use paretau_core::Seed;
 
     use super::*;
+    use crate::weights::BOUND;
+
+    fn report_of(e: &[f64], t: &[u8], row_weight: Option<&[f64]>) -> (OverlapReport, Weights) {
+        let weights = Weights::inverse(e, t, Rule::Pareto, BOUND).unwrap();
+        (overlap_report(e, &weights, (t, row_weight), &OverlapOptions::default()).unwrap(), weights)
+    }
 
     fn draw(strength: f64, n: usize) -> (Vec<f64>, Vec<u8>) {
         let mut rng = Seed(6).rng();
@@ -302,7 +308,7 @@ mod tests {
     #[test]
     fn good_overlap_is_quiet() {
         let (e, t) = draw(0.5, 1000);
-        let (report, weights) = overlap_report(&e, (&t, None), &OverlapOptions::default()).unwrap();
+        let (report, weights) = report_of(&e, &t, None);
         assert!(report.warnings.is_empty(), "{:?}", report.warnings);
         assert_eq!(report.histogram.iter().map(|b| b.control + b.treated).sum::<usize>(), 1000);
         for i in 0..1000 {
@@ -311,14 +317,14 @@ mod tests {
         }
         assert!(report.arms.iter().all(|a| a.ess_raw > 0.8 * a.n as f64 && a.khat.unwrap() < a.khat_threshold));
         // A trial has nothing to fit and nothing to fear.
-        let (flat, _) = overlap_report(&[0.5; 1000], (&t, None), &OverlapOptions::default()).unwrap();
+        let (flat, _) = report_of(&[0.5; 1000], &t, None);
         assert!(flat.warnings.is_empty() && flat.arms[0].khat.is_none() && !flat.arms[0].smoothed);
     }
 
     #[test]
     fn poor_overlap_gives_warnings() {
         let (e, t) = draw(4.0, 2000);
-        let (report, weights) = overlap_report(&e, (&t, None), &OverlapOptions::default()).unwrap();
+        let (report, weights) = report_of(&e, &t, None);
         let codes: Vec<&str> = report.warnings.iter().map(|w| w.code.as_str()).collect();
         assert!(codes.contains(&"rows-at-risk") || codes.contains(&"arms-hardly-overlap"), "{codes:?}");
         assert!(report.arms.iter().any(ArmOverlap::unreliable) == codes.contains(&"heavy-tail"));
@@ -328,15 +334,14 @@ mod tests {
         let worst = report.rows_at_risk[0];
         assert!(e[worst] == report.range.0 || e[worst] == report.range.1);
         assert!(weights.smoothed() == [true; 2] && weights.smooth.iter().all(|w| w.is_finite()));
-        assert!(overlap_report(&[0.0, 0.5], (&[0, 1], None), &OverlapOptions::default()).is_err());
+        assert!(Weights::inverse(&[0.0, 0.5], &[0, 1], Rule::Pareto, BOUND).is_err());
     }
 
     #[test]
     fn weights_of_rows_count_in_tails_and_effective_sizes() {
         let (e, t) = draw(0.5, 1000);
-        let report =
-            |row_weight: &[f64]| overlap_report(&e, (&t, Some(row_weight)), &OverlapOptions::default()).unwrap().0;
-        let plain = overlap_report(&e, (&t, None), &OverlapOptions::default()).unwrap().0;
+        let report = |row_weight: &[f64]| report_of(&e, &t, Some(row_weight)).0;
+        let plain = report_of(&e, &t, None).0;
         // Their scale means nothing.
         let doubled = report(&[2.0; 1000]);
         for (a, b) in plain.arms.iter().zip(&doubled.arms) {
@@ -352,6 +357,7 @@ mod tests {
         let overlap = report(&heavy);
         assert!(overlap.arms.iter().all(|a| a.unreliable() && a.ess_raw < 10.0), "{:?}", overlap.arms);
         assert!(overlap.warnings.iter().any(|w| w.message.contains("weight column")), "{:?}", overlap.warnings);
-        assert!(overlap_report(&e, (&t, Some(&[1.0])), &OverlapOptions::default()).is_err());
+        let weights = Weights::inverse(&e, &t, Rule::Pareto, BOUND).unwrap();
+        assert!(overlap_report(&e, &weights, (&t, Some(&[1.0])), &OverlapOptions::default()).is_err());
     }
 }

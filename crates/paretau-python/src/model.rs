@@ -82,7 +82,9 @@ impl Model {
 
     /// The arms' overlap in a few lines, warnings last.
     fn overlap_lines(&self) -> Vec<String> {
-        self.inner.about().overlap.in_words()
+        let overlap = &self.inner.about().overlap;
+        let warnings = overlap.warnings.iter().map(|w| format!("warning: {}", w.message));
+        overlap.in_words().into_iter().chain(warnings).collect()
     }
 
     /// One self-contained HTML page about the fit.
@@ -147,39 +149,38 @@ impl Model {
         n_jobs: Option<usize>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let table = table.borrow_mut().take()?;
-        let (effects, report, overlap) = detach(py, to_py, || {
+        let (mut arms, report, overlap) = detach(py, to_py, || {
             with_threads(n_jobs, || {
                 if propensity {
-                    let Predictions { effects, other_arms, e, weights, report, .. } = self.inner.predict(&table)?;
-                    Ok((effects, report, Some((e, weights, other_arms))))
+                    let Predictions { arms, e, weights, report, .. } = self.inner.predict(&table)?;
+                    Ok((arms, report, Some((e, weights))))
                 } else {
                     let (effects, report) = self.inner.effects(&table)?;
-                    Ok((effects, report, None))
+                    Ok((vec![effects], report, None))
                 }
             })
         })?;
         let out = PyDict::new(py);
         out.set_item("notes", report.notes())?;
-        if let Some((e, weights, other_arms)) = overlap {
-            let arms = PyDict::new(py);
-            let about = self.inner.about();
-            let names = std::iter::once(&about.arms[1]).chain(about.other_arms.iter().map(|arm| &arm.name));
-            for (name, effects) in names.zip(std::iter::once(&effects).chain(&other_arms)) {
-                let arm = PyDict::new(py);
-                arm.set_item("mu", to_array(py, effects.mu1.clone()))?;
-                arm.set_item("tau", to_array(py, effects.tau.clone()))?;
+        if let Some((e, weights)) = overlap {
+            let by_arm = PyDict::new(py);
+            for (arm, effects) in self.inner.about().arms[1..].iter().zip(&arms) {
+                let own = PyDict::new(py);
+                own.set_item("mu", to_array(py, effects.mu1.clone()))?;
+                own.set_item("tau", to_array(py, effects.tau.clone()))?;
                 if let Some(se) = &effects.se {
-                    arm.set_item("se", to_array(py, se.clone()))?;
+                    own.set_item("se", to_array(py, se.clone()))?;
                 }
-                arms.set_item(name, arm)?;
+                by_arm.set_item(&arm.name, own)?;
             }
-            out.set_item("arms", arms)?;
+            out.set_item("arms", by_arm)?;
             out.set_item("e", to_array(py, e))?;
             if let Some(weights) = weights {
                 out.set_item("w_raw", to_array(py, weights.raw))?;
                 out.set_item("w", to_array(py, weights.smooth))?;
             }
         }
+        let effects = arms.swap_remove(0);
         out.set_item("mu0", to_array(py, effects.mu0))?;
         out.set_item("mu1", to_array(py, effects.mu1))?;
         out.set_item("tau", to_array(py, effects.tau))?;

@@ -19,9 +19,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}\n", model.summary());
 
     let found = model.predict(&table)?;
-    let (lo, hi) = model.interval(&found.effects.tau, found.effects.se.as_deref(), 0.95)?;
+    let (lo, hi) = model.interval(&found.arms[0].tau, found.arms[0].se.as_deref(), 0.95)?;
     for i in 0..5 {
-        let (tau, truth) = (found.effects.tau[i], made.mu1[i] - made.mu0[i]);
+        let (tau, truth) = (found.arms[0].tau[i], made.mu1[i] - made.mu0[i]);
         println!("row {i}: effect {tau:.2} ({:.2} to {:.2}), in truth {truth:.2}", lo[i], hi[i]);
     }
 

@@ -19,6 +19,10 @@ pub struct About {
     pub arms: Vec<Arm>,
     /// Kind of outcome.
     pub outcome: OutcomeKind,
+    /// Training rows of all arms.
+    pub n_rows: usize,
+    /// Those of the first treated arm.
+    pub n_treated: usize,
     /// Feature columns after encoding.
     pub n_features: usize,
     /// Average effects of the first treated arm.
@@ -46,11 +50,6 @@ pub struct About {
 }
 
 impl About {
-    /// Training rows of all arms.
-    pub fn n_rows(&self) -> usize {
-        self.arms.iter().map(|arm| arm.n_rows).sum()
-    }
-
     /// Training rows of the control and the first treated arm, and of the latter alone.
     pub fn rows_compared(&self) -> (usize, usize) {
         let rows = |k: usize| self.arms.get(k).map_or(0, |arm| arm.n_rows);

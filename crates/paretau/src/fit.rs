@@ -73,6 +73,8 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
         params,
         roles: if arms.len() == 2 { roles.clone() } else { between(roles, &arms) },
         outcome: prepared.design.outcome(),
+        n_rows: prepared.design.n_rows(),
+        n_treated: arms.get(1).map_or(0, |arm| arm.n_rows),
         n_features: prepared.design.x().n_cols(),
         arms,
         averages,

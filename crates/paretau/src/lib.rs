@@ -25,10 +25,10 @@
 //! let ate = model.about().averages.ate;
 //! assert!(ate.lo < ate.value && ate.value < ate.hi);
 //! let predictions = model.predict(&table)?;
-//! assert_eq!(predictions.effects.tau.len(), 400);
+//! assert_eq!(predictions.arms[0].tau.len(), 400);
 //!
 //! let again = Model::from_bytes(&model.to_bytes()?)?;
-//! assert_eq!(again.predict(&table)?.effects, predictions.effects);
+//! assert_eq!(again.predict(&table)?.arms, predictions.arms);
 //! # Ok(())
 //! # }
 //! ```

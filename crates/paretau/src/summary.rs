@@ -31,7 +31,7 @@ impl Model {
         let [of_treated, either] = [&about.averages.att, &about.averages.ato].map(with_interval);
         lines.push(format!("among the treated {of_treated}; among those who could have gone either way {either}"));
         if !about.further_arms().is_empty() {
-            let (rows, arms) = (about.n_rows(), about.arms.len());
+            let (rows, arms) = (about.n_rows, about.arms.len());
             let (name, n_features) = (&about.estimator, about.n_features);
             lines[0] = format!("{name}: {rows} rows in {arms} arms, {n_features} features after encoding");
             let pair = format!("arm `{treated}` against `{control}` ({n_rows} rows of both):");

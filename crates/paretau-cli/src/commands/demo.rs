@@ -50,7 +50,7 @@ pub(crate) fn run(args: &DemoArgs, common: &Common) -> Result<()> {
         let options = FitOptions { seed: Seed(common.seed), observer: &progress, ..FitOptions::new(name) };
         let model = paretau::fit(train.clone(), &roles, &options)?;
         let seconds = start.elapsed().as_secs_f64();
-        let tau = model.predict(&test)?.effects.tau;
+        let tau = model.predict(&test)?.arms.swap_remove(0).tau;
         let pehe_rel = truth::pehe_rel(&tau, &oracle)?.context("the simulated effect does not vary")?.value;
         let ate_error = truth::ate_error(&tau, &oracle)?.value;
         fits.push(Fitted { model, pehe_rel, ate_error, seconds });

@@ -25,6 +25,7 @@ pub(crate) fn run(args: &DiagnoseArgs, common: &Common) -> Result<()> {
     let mut lines = diagnosis.notes.clone();
     lines.push(format!("{} rows, {} features after encoding", diagnosis.n_rows, diagnosis.n_features));
     lines.extend(diagnosis.overlap.in_words());
+    lines.extend(diagnosis.overlap.warnings.iter().map(|w| format!("warning: {}", w.message)));
     let extreme: Vec<String> =
         diagnosis.overlap.rows_at_risk.iter().take(10).map(|row| (row + 1).to_string()).collect();
     if !extreme.is_empty() {
@@ -73,7 +74,7 @@ fn diagnose_model(model: &Model, common: &Common) -> Result<()> {
     }
     let mut lines = about.notes.clone();
     lines.extend(about.overlap.in_words());
-    lines.extend(about.diagnostics.warnings.iter().map(|w| format!("warning: {}", w.message)));
+    lines.extend(about.warnings.iter().map(|w| format!("warning: {}", w.message)));
     let numbers = about.diagnostics.numbers.iter().map(|(name, value)| format!("{name}: {}", output::number(*value)));
     lines.extend(numbers);
     let mut text = lines.join("\n");

@@ -105,7 +105,7 @@ impl EffectOutput {
             match batch {
                 Ok((rows, predictions)) => {
                     self.n_rows += rows.n_rows();
-                    self.total += predictions.effects.tau.iter().sum::<f64>();
+                    self.total += predictions.arms[0].tau.iter().sum::<f64>();
                     match &mut self.report {
                         None => self.report = Some(predictions.report),
                         Some(report) => report.add(&predictions.report),
@@ -199,7 +199,7 @@ pub(super) fn rows(
     if let Some(id) = id {
         columns.push(batch.require(id)?.clone());
     }
-    let effects = &p.effects;
+    let effects = &p.arms[0];
     columns.push(TableColumn::number("mu0", effects.mu0.clone()));
     columns.push(TableColumn::number("mu1", effects.mu1.clone()));
     columns.push(TableColumn::number("tau", effects.tau.clone()));
@@ -209,14 +209,12 @@ pub(super) fn rows(
         columns.push(TableColumn::number("hi", hi));
     }
     columns.push(TableColumn::number("e", p.e.clone()));
-    if let (Some(t), Some(weights)) = (&p.t, &p.weights) {
+    if let Some(weights) = &p.weights {
         // A row whose arm is not known has no weight: an empty cell.
-        let known =
-            |values: &[f64]| values.iter().zip(t).map(|(&w, t)| if t.is_some() { w } else { f64::NAN }).collect();
-        columns.push(TableColumn::number("w_raw", known(&weights.raw)));
-        columns.push(TableColumn::number("w", known(&weights.smooth)));
+        columns.push(TableColumn::number("w_raw", weights.raw.clone()));
+        columns.push(TableColumn::number("w", weights.smooth.clone()));
     }
-    for (arm, effects) in model.about().other_arms.iter().zip(&p.other_arms) {
+    for (arm, effects) in model.about().further_arms().iter().zip(&p.arms[1..]) {
         let named = |what: &str, values| TableColumn::number(format!("{what}_{}", arm.name), values);
         columns.push(named("mu", effects.mu1.clone()));
         columns.push(named("tau", effects.tau.clone()));

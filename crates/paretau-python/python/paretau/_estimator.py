@@ -277,8 +277,8 @@ class Estimator(BaseEstimator):
         self.history_ = about["diagnostics"]["history"]
         self.feature_roles_ = about["diagnostics"]["roles"]
         self.notes_ = about["notes"]
-        self.arms_ = [*about["arms"], *(arm["name"] for arm in about.get("other_arms", []))]
-        self.warnings_ = [w["message"] for w in about["diagnostics"]["warnings"] + about["overlap"]["warnings"]]
+        self.arms_ = [arm["name"] for arm in about["arms"]]
+        self.warnings_ = [w["message"] for w in about["warnings"]]
         self._averages = about["averages"]
 
     def _takes_several_arms(self) -> bool:

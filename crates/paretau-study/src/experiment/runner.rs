@@ -132,7 +132,7 @@ fn scores(cell: &Cell, params: &Params, options: &RunOptions<'_>) -> Result<BTre
     let encoders =
         simulator.is_some_and(|simulator| simulator.feature_thirds).then(|| encoders_of(&model.about().diagnostics));
     let evidence = Evidence {
-        tau: &predictions.effects.tau,
+        tau: &predictions.arms[0].tau,
         rows: Some(rows),
         nuisance: None,
         scores: None,

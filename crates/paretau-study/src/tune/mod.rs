@@ -202,7 +202,7 @@ fn run_trial(
         };
         let outcome = fit(pick(&part.train), roles, &fit_options)
             .and_then(|model| model.predict(&pick(&part.held_out)))
-            .and_then(|predictions| loss.mean(&predictions.effects, &part.held_out));
+            .and_then(|predictions| loss.mean(&predictions.arms[0], &part.held_out));
         match outcome {
             Ok(loss) => trial.folds.push(loss),
             Err(Error::Interrupted) => return Err(Error::Interrupted),
