@@ -75,7 +75,7 @@ pub use paretau_core::{
     Effects, Error, ErrorKind, Estimator, EstimatorEntry, EstimatorInfo, Event, Family, FeatureRole, Features,
     FitContext, FittedModel, Handles, Importance, Interrupt, Observer, Oracle, OutcomeKind, ParamKind, ParamSpec,
     Params, Result, Rng, Role, SearchRange, Seed, Silent, Split, State, Tensor, Toolbox, Want, Warning, param_text,
-    parameter_of, set_pairs,
+    parameter_of, printable, set_pairs,
 };
 pub use paretau_report::{Findings, ModelRecords};
 
