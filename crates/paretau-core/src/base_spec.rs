@@ -106,18 +106,18 @@ pub(crate) fn lay_over(
         None => BaseSpec::read(value, before.as_ref()),
     };
     let key = nested.map_or_else(|| spec.name.to_owned(), |nested| format!("{}.{nested}", spec.name));
-    let bad = |expected: String| Error::BadParameter {
-        owner: owner.to_owned(),
-        name: key.clone(),
-        value: value.as_str().map_or_else(|| value.to_string(), str::to_owned),
-        expected,
-    };
     match read {
         Some(Reading::Whole(spec)) => Ok(spec.value()),
-        Some(Reading::Nameless) => {
-            Err(bad(format!("with the name of a base learner beside it (`{0}=NAME` or `{0}.name`)", spec.name)))
-        }
-        None => Err(bad(spec.kind.to_string())),
+        Some(Reading::Nameless) => Err(Error::Unsupported {
+            estimator: owner.to_owned(),
+            message: format!("needs a base learner's name for `{key}`; give {}=NAME as well", spec.name),
+        }),
+        None => Err(Error::BadParameter {
+            owner: owner.to_owned(),
+            name: key,
+            value: value.as_str().map_or_else(|| value.to_string(), str::to_owned),
+            expected: spec.kind.to_string(),
+        }),
     }
 }
 

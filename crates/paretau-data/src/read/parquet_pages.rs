@@ -165,6 +165,7 @@ impl Thrift<'_> {
     }
 
     /// The type of the next field, whose number goes to `id`; inner `None` at the end of the struct.
+    #[allow(clippy::option_option)] // No more bytes, no more fields, a field.
     fn field(&mut self, id: &mut i64) -> Option<Option<u8>> {
         let byte = self.byte()?;
         if byte == 0 {

@@ -208,7 +208,14 @@ pub(super) fn markdown(name: &str, figure: &Figure, tails: &[RunTail]) -> String
     let mut out = format!("# {name}\n\n{}\n\n![{}](figure.svg)\n\n{}\n\n", figure.title, figure.title, figure.caption);
     out += "| smoothing | weights in the tail | scale | shape | largest weight after |\n|---|---|---|---|---|\n";
     for row in tails {
-        out += &format!("| {} | {:.1} | {:.3} | {:.3} | {:.3} |\n", row.name, row.tail, row.sigma, row.xi, row.largest);
+        out += &format!(
+            "| {} | {:.1} | {:.3} | {:.3} | {:.3} |\n",
+            super::tables::table_cell(&row.name),
+            row.tail,
+            row.sigma,
+            row.xi,
+            row.largest
+        );
     }
     out += "\nThe curves are in `table.csv`.\n";
     out

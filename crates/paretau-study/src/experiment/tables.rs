@@ -31,6 +31,18 @@ fn metrics(plan: &Plan, records: &[&Record]) -> Vec<String> {
     names
 }
 
+/// A name or a message as text of a Markdown table: on one line, and with nothing in it that ends the cell or is markup.
+pub(super) fn table_cell(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in paretau_core::printable(text).chars() {
+        match c {
+            '|' | '`' | '*' | '<' | '[' | ']' => out.extend(['\\', c]),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// One row per data set and method, for reading by people; published figures stand beside the first metric.
 pub fn markdown(plan: &Plan, records: &[&Record]) -> String {
     let metrics = metrics(plan, records);
@@ -44,9 +56,10 @@ pub fn markdown(plan: &Plan, records: &[&Record]) -> String {
         }
     }
     header.extend(["runs", "failed", "seconds per fit"].map(str::to_owned));
+    let header: Vec<String> = header.iter().map(|name| table_cell(name)).collect();
     out += &format!("| {} |\n|{}\n", header.join(" | "), "---|".repeat(header.len()));
     for_each_row(plan, records, |data, method, rows| {
-        let mut cells = vec![data.to_owned(), method.to_owned()];
+        let mut cells = vec![table_cell(data), table_cell(method)];
         for (k, metric) in metrics.iter().enumerate() {
             let ours = summary(&values(rows, metric)).map(|s| (s.mean, s.sd));
             cells.push(mean_and_sd(ours));
@@ -68,7 +81,7 @@ pub fn markdown(plan: &Plan, records: &[&Record]) -> String {
         },
     );
     for (error, n) in errors {
-        out += &format!("\nFailed {n} times: {error}\n");
+        out += &format!("\nFailed {n} times: {}\n", table_cell(error));
     }
     let note = plan.note_in_words();
     if !note.is_empty() {
