@@ -79,7 +79,7 @@ fn numbers_with(replaced: &[(usize, &str)]) -> (Vec<String>, Vec<f64>) {
     let mut cells: Vec<String> = (0..20).map(|i| format!("{}.5", i * 3 % 17)).collect();
     let mut values: Vec<f64> = (0..20).map(|i| f64::from(i * 3 % 17) + 0.5).collect();
     for (row, cell) in replaced {
-        cells[row - 1] = (*cell).to_owned();
+        (*cell).clone_into(&mut cells[row - 1]);
         values[row - 1] = GAP;
     }
     (cells, values)

@@ -84,7 +84,7 @@ fn describe(encoding: &Encoding, column: &TableColumn, n: usize, notes: &mut Vec
             ));
         }
         Encoding::OneHot { levels, other: true, .. } | Encoding::Codes { levels, other: true, .. } => {
-            notes.push(format!("`{name}`: {} rare levels are pooled into one", n_levels.saturating_sub(levels.len())))
+            notes.push(format!("`{name}`: {} rare levels are pooled into one", n_levels.saturating_sub(levels.len())));
         }
         _ => {}
     }

@@ -301,13 +301,12 @@ fn notes(columns: &[TableColumn], found: &mut Understood) -> Vec<String> {
         }
     }
     notes.extend(told.into_values().map(|(note, names)| match &names[..] {
-        [_] => note,
+        [] | [_] => note,
         [_, others @ ..] => {
             let shown = others[..others.len().min(NAMED)].join(", ");
             let more = if others.len() > NAMED { format!(" and {} more", others.len() - NAMED) } else { String::new() };
             format!("{note}; so in {shown}{more}")
         }
-        [] => note,
     }));
     notes
 }

@@ -25,7 +25,7 @@ pub(super) struct CsvSink {
 
 enum Out {
     Plain(BufWriter<AtomicFile>),
-    Zipped(GzEncoder<BufWriter<AtomicFile>>),
+    Zipped(Box<GzEncoder<BufWriter<AtomicFile>>>),
     Stdout(io::Stdout),
 }
 
@@ -54,7 +54,7 @@ impl CsvSink {
         } else {
             let file = BufWriter::with_capacity(1 << 17, AtomicFile::create(path)?);
             if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz")) {
-                Out::Zipped(GzEncoder::new(file, Compression::default()))
+                Out::Zipped(Box::new(GzEncoder::new(file, Compression::default())))
             } else {
                 Out::Plain(file)
             }
