@@ -115,6 +115,7 @@ struct Thrift<'a> {
 
 /// Structs in structs; a page header has three.
 const MAX_DEPTH: usize = 8;
+const STOP: u8 = 0;
 const I32: u8 = 5;
 const STRUCT: u8 = 12;
 
@@ -122,14 +123,18 @@ impl Thrift<'_> {
     fn page_header(&mut self) -> Option<Claims> {
         let mut claims = Claims::default();
         let mut id = 0;
-        while let Some(kind) = self.field(&mut id)? {
+        loop {
+            let kind = self.field(&mut id)?;
             match (id, kind) {
+                (_, STOP) => return Some(claims),
                 (2, I32) => claims.unpacked = self.integer()?,
                 (3, I32) => claims.packed = self.integer()?,
                 (7, STRUCT) => {
                     let mut id = 0;
-                    while let Some(kind) = self.field(&mut id)? {
+                    loop {
+                        let kind = self.field(&mut id)?;
                         match (id, kind) {
+                            (_, STOP) => break,
                             (1, I32) => claims.dictionary = self.integer()?,
                             (_, kind) => self.skip(kind, 2)?,
                         }
@@ -138,7 +143,6 @@ impl Thrift<'_> {
                 (_, kind) => self.skip(kind, 1)?,
             }
         }
-        Some(claims)
     }
 
     fn byte(&mut self) -> Option<u8> {
@@ -164,18 +168,18 @@ impl Thrift<'_> {
         Some((v >> 1).cast_signed() ^ -(v & 1).cast_signed())
     }
 
-    /// The type of the next field, whose number goes to `id`; inner `None` at the end of the struct.
-    #[allow(clippy::option_option)] // No more bytes, no more fields, a field.
-    fn field(&mut self, id: &mut i64) -> Option<Option<u8>> {
+    /// The type of the next field, whose number goes to `id`; [`STOP`] at the end of the struct.
+    fn field(&mut self, id: &mut i64) -> Option<u8> {
         let byte = self.byte()?;
-        if byte == 0 {
-            return Some(None);
+        if byte == STOP {
+            return Some(STOP);
         }
         *id = match byte >> 4 {
             0 => self.integer()?,
             delta => id.checked_add(i64::from(delta))?,
         };
-        Some(Some(byte & 0x0f))
+        // A field that is numbered but has no type is no field.
+        Some(byte & 0x0f).filter(|&kind| kind != STOP)
     }
 
     fn advance(&mut self, n: u64) -> Option<()> {
@@ -207,10 +211,12 @@ impl Thrift<'_> {
             }
             STRUCT => {
                 let mut id = 0;
-                while let Some(kind) = self.field(&mut id)? {
-                    self.skip(kind, depth + 1)?;
+                loop {
+                    match self.field(&mut id)? {
+                        STOP => return Some(()),
+                        kind => self.skip(kind, depth + 1)?,
+                    }
                 }
-                Some(())
             }
             _ => None,
         }
