@@ -9,7 +9,8 @@ use std::io::Read;
 use std::path::Path;
 
 use paretau_core::{Error, Result, State, Tensor, hex};
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use safetensors::SafeTensorError;
+use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorView};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -90,7 +91,9 @@ fn read_from(mut source: impl Read, size: Option<u64>, io: impl Fn(std::io::Erro
         return Err(Error::bad_model("the file is cut short; copy it again or fit anew"));
     }
     read_more(&mut bytes, header.saturating_sub(1))?;
-    let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(damaged)?;
+    // Not `SafeTensors::read_metadata`, which wants the tensors' bytes as well.
+    let metadata: Metadata = serde_json::from_slice(bytes.get(PREFIX as usize..).unwrap_or_default())
+        .map_err(|e| damaged(SafeTensorError::InvalidHeaderDeserialization(e)))?;
     let data = metadata.data_len() as u64;
     let whole = PREFIX.saturating_add(header).saturating_add(data);
     if let Some(size) = size.filter(|&size| size != whole) {
@@ -114,7 +117,7 @@ fn header_length(bytes: &[u8]) -> Result<u64> {
     }
 }
 
-fn damaged(error: safetensors::SafeTensorError) -> Error {
+fn damaged(error: SafeTensorError) -> Error {
     Error::bad_model(format!("the file is damaged or not a model ({error}); copy it again or fit anew"))
 }
 
