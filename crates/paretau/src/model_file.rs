@@ -14,8 +14,8 @@ use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorView};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-/// The newest format this version writes and reads.
-const FORMAT: u64 = 1;
+/// The format that this version writes and reads. 2: arms in one list, weights with a tail for each arm.
+const FORMAT: u64 = 2;
 /// The one metadata key; its value is the whole JSON document.
 const KEY: &str = "paretau";
 /// A header larger than this is not a model; refusing it early keeps a foreign file from eating memory.
@@ -53,7 +53,12 @@ pub fn from_bytes(bytes: &[u8]) -> Result<State> {
                 "it has format {newer}, this version reads up to {FORMAT}; update paretau to read it"
             )));
         }
-        _ => return Err(Error::bad_model("its format number is missing or unknown")),
+        Some(older) => {
+            return Err(Error::bad_model(format!(
+                "it has format {older} of an earlier version, this version reads format {FORMAT}; fit the model again"
+            )));
+        }
+        None => return Err(Error::bad_model("its format number is missing or unknown")),
     }
     let tensors = SafeTensors::deserialize(bytes).map_err(damaged)?;
     let json = document["model"].take();
