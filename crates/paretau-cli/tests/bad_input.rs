@@ -220,7 +220,7 @@ fn other_files_that_cannot_be_read() {
         fitted("svm index", "bad.svm", "1 0 1:2\n2 1 a:2\n", &["bad.svm", "row 2", "line 2", "`a:2`"]),
         fitted("svm without treatment", "bad.svm", "1.0 1:2\n", &["line 1", "treatment"]),
         fitted("svm index twice", "bad.svm", "1 0 2:2 2:3\n", &["index 2", "twice"]),
-        fitted("svm index too large", "bad.svm", "1 0 4000000000:2\n", &["4000000000", "beyond"]),
+        fitted("svm index too large", "bad.svm", "1 0 4000000000:2\n", &["row 1", "4000000000", "without large gaps"]),
         fitted("News without words", "bad.csv.y", "1,1,1,1,1\n", &["bad.csv.y", "put bad.csv.x beside it"]),
         fitted("News without outcomes", "bad.csv.x", "2,2,0\n1,1,1\n2,2,1\n", &["column", "`t`"]),
         fitted("News header", "bad.csv.x", "two,2,0\n1,1,1\n", &["line 1", "documents,words,0"]),
@@ -270,7 +270,6 @@ fn columns_that_do_not_fit_their_roles() {
         fit_with("equal arms", "bad.csv", three, "--treated-value a --control-value a", 3, &["both `a`"]),
         fitted("no treatment at all", "bad.csv", "t,y,x\n,1,1\n,2,2\n", &["column `t`", "no row has a treatment"]),
         fitted("text outcome", "bad.csv", "t,y,x\n0,1,1\n1,many,2\n", &["column `y`", "row 2", "line 3", "`many`"]),
-        fitted("decimal comma", "bad.csv", "t;y;x\n0;1,5;1\n1;2,5;2\n", &["column `y`", "row 1", "point, not a comma"]),
         fitted("yes/no outcome", "bad.csv", "t,y,x\n0,no,1\n1,yes,2\n", &["column `y`", "0 and 1"]),
         fitted("constant outcome", "bad.csv", "t,y,x\n0,5,1\n1,5,2\n", &["column `y`", "5 in every row"]),
         fitted("no outcome at all", "bad.csv", "t,y,x\n0,,1\n1,,2\n", &["bad.csv", "no row"]),
@@ -420,7 +419,7 @@ fn models_that_cannot_be_used() {
     let infinite = lines.join("\n");
     check_all(&[
         run("another version", "bad.paretau", future, with, 3, &["bad.paretau", "format 99", "update paretau"]),
-        run("cut short", "bad.paretau", &model[..model.len() / 2], with, 3, &["bad.paretau", "damaged"]),
+        run("cut short", "bad.paretau", &model[..model.len() / 2], with, 3, &["bad.paretau", "cut short"]),
         run("altered", "bad.paretau", altered(model, model.len() - 9), with, 3, &["bad.paretau", "altered"]),
         run("empty", "bad.paretau", "", with, 3, &["bad.paretau", "not a paretau model"]),
         run("foreign", "bad.paretau", GOOD, with, 3, &["bad.paretau", "not a"]),
@@ -557,7 +556,7 @@ fn odd_but_good_inputs_work() {
             &["a copy of an earlier column: k"],
         ),
         ("gaps", "d.csv", with_column("k", &|i| ["", "NA", "nan", "1", "2"][i % 5].into()), &[]),
-        ("free text", "d.csv", with_column("k", &|i| format!("remark {i}")), &["`k`", "identifier or free text"]),
+        ("free text", "d.csv", with_column("k", &|i| format!("remark {i}")), &["`k`", "almost every value is unique"]),
         (
             "rare levels",
             "d.csv",

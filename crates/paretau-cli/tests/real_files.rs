@@ -80,7 +80,7 @@ fn nhefs_with_the_later_weight_is_seen_through() {
     let fit = |ignore: &str| {
         let columns = ["--treatment", "qsmk", "--outcome", "wt82_71", "--id", "seqn", "--ignore", ignore];
         let out = ["-e", "lr-2", "--out", "model.paretau"];
-        json(folder.path(), &[&["fit", path.to_str().unwrap()], &columns[..], &out[..]].concat())["diagnostics"]
+        json(folder.path(), &[&["fit", path.to_str().unwrap()], &columns[..], &out[..]].concat())["warnings"]
             .to_string()
     };
     let stderr = fit("death,yrdth,modth,dadth");

@@ -65,12 +65,19 @@ pub(crate) fn floats(values: &[f64]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_le_bytes()).collect()
 }
 
+/// The checksum of zip archives.
+fn crc32(bytes: &[u8]) -> u32 {
+    let step = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
+    !bytes.iter().fold(!0, |crc: u32, byte| (0..8).fold(crc ^ u32::from(*byte), step))
+}
+
 /// A NumPy archive of the arrays, stored without compression.
 pub(crate) fn npz(arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let (mut file, mut directory) = (vec![], vec![]);
     for (name, npy) in arrays {
         let name = format!("{name}.npy");
-        let mut common = vec![20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let mut common = vec![20, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        common.extend(crc32(npy).to_le_bytes());
         common.extend((npy.len() as u32).to_le_bytes());
         common.extend((npy.len() as u32).to_le_bytes());
         common.extend((name.len() as u16).to_le_bytes());
