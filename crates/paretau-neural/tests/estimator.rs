@@ -233,7 +233,7 @@ fn extreme_data_give_finite_effects_or_a_typed_error() {
                     }
                     if what.contains("millionth") {
                         let share = model.diagnostics().numbers.get("extreme_propensity_share");
-                        assert!(share.is_none_or(|share| *share > 0.05), "{name}: {share:?}");
+                        assert!(share.is_some_and(|share| *share > 0.05), "{name}: {share:?}");
                     }
                 }
                 Err(error) => assert!(!error.to_string().is_empty(), "{name} on {what}"),
