@@ -66,6 +66,11 @@ pub trait BaseEntry: Sync {
     fn for_noisy_targets(&self) -> Params {
         Params::none()
     }
+    /// Whether it takes part in the stack of nuisances, and with which parameters for so many rows: it should be quick and
+    /// good without tuning.
+    fn for_nuisances(&self, _n_rows: usize) -> Option<Params> {
+        None
+    }
     /// A checked regressor.
     fn build(&self, params: &Params) -> Result<Box<dyn Regressor>>;
     /// A fitted regressor from its state.

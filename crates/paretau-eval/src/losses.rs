@@ -48,6 +48,6 @@ mod tests {
         assert_eq!(r_losses(&rows, &nuisance, &[2.0, 4.0]), vec![4.0, 0.0]);
         assert_eq!(t_losses(&nuisance, &[2.0, 4.0]), vec![0.0, 16.0]);
         let gap = difference(&rows, &[3.0, 5.0], &[1.0, 3.0]);
-        assert_eq!(gap, Score { value: 2.0, se: Some(0.0) });
+        assert_eq!((gap.value, gap.se), (2.0, Some(0.0)));
     }
 }

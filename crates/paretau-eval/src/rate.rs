@@ -127,7 +127,7 @@ pub fn rate(rows: &Observed<'_>, scores: &[f64], priority: &[f64], seed: Seed) -
         .collect();
     let autocs: Vec<f64> = draws.iter().map(|d| d.0).collect();
     let qinis: Vec<f64> = draws.iter().map(|d| d.1).collect();
-    (Score { value: autoc, se: sample_sd(&autocs) }, Score { value: qini, se: sample_sd(&qinis) })
+    (Score::new(autoc, sample_sd(&autocs)), Score::new(qini, sample_sd(&qinis)))
 }
 
 /// Area under the uplift curve: the mean over k of `k/n` times the difference of arm means among the k rows with the
@@ -176,7 +176,7 @@ pub fn auuc(rows: &Observed<'_>, priority: &[f64], seed: Seed) -> Score {
         })
         .filter(|a| a.is_finite())
         .collect();
-    Score { value, se: sample_sd(&draws) }
+    Score::new(value, sample_sd(&draws))
 }
 
 /// The unit of each row in half-sampling: its group, or itself.

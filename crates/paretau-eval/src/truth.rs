@@ -12,7 +12,7 @@ pub fn pehe(tau: &[f64], truth: &Oracle) -> Result<Score> {
     let root = mean.sqrt();
     let var = squares / (n - 1.0).max(1.0);
     let se = if root > 0.0 { (var / n).sqrt() / (2.0 * root) } else { 0.0 };
-    Ok(Score { value: root, se: Some(se) })
+    Ok(Score::new(root, Some(se)))
 }
 
 /// [`pehe`] over the standard deviation of the true effect: 1 is as good as knowing the average effect only. `None` when the true
@@ -22,7 +22,7 @@ pub fn pehe_rel(tau: &[f64], truth: &Oracle) -> Result<Option<Score>> {
     let (_, sd) = mean_sd(&truth.tau());
     // Rounding of mu1 - mu0 alone does not count as variation.
     let scale = truth.mu0().iter().chain(truth.mu1()).fold(0.0_f64, |m, v| m.max(v.abs()));
-    Ok((sd > 1e-12 * scale).then(|| Score { value: score.value / sd, se: score.se.map(|s| s / sd) }))
+    Ok((sd > 1e-12 * scale).then(|| Score::new(score.value / sd, score.se.map(|s| s / sd))))
 }
 
 /// Absolute error of the mean predicted effect.
@@ -58,6 +58,6 @@ mod tests {
         let flat = Oracle::new(vec![0.1, 0.2], vec![0.3, 0.4]).unwrap();
         assert!(pehe_rel(&[0.0, 0.0], &flat).unwrap().is_none());
         assert!(pehe(&[1.0], &truth).is_err());
-        assert_eq!(pehe(&truth.tau(), &truth).unwrap(), Score { value: 0.0, se: Some(0.0) });
+        assert_eq!(pehe(&truth.tau(), &truth).unwrap(), Score::new(0.0, Some(0.0)));
     }
 }

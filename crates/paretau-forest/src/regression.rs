@@ -288,6 +288,13 @@ impl BaseEntry for ForestBase {
         Params::none().with("honest", true).with("min_node_size", 20)
     }
 
+    fn for_nuisances(&self, n_rows: usize) -> Option<Params> {
+        // Trees need no more rows than this to predict well, and time would grow with every row.
+        const MOST_ROWS: f64 = 50_000.0;
+        let usual = ForestConfig::default().max_samples;
+        Some(Params::none().with("max_samples", usual.min(MOST_ROWS / n_rows as f64).max(0.01)))
+    }
+
     fn build(&self, params: &Params) -> Result<Box<dyn Regressor>> {
         let config = resolve("forest", PARAMS, &ForestConfig::default(), params)?;
         Ok(Box::new(ForestRegressor { config }))

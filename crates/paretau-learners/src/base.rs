@@ -52,6 +52,10 @@ impl BaseEntry for RidgeBase {
         PARAMS
     }
 
+    fn for_nuisances(&self, _n_rows: usize) -> Option<Params> {
+        Some(Params::none())
+    }
+
     fn build(&self, params: &Params) -> Result<Box<dyn Regressor>> {
         let config: RidgeConfig = resolve("ridge", PARAMS, &RidgeConfig { penalty: None, folds: None }, params)?;
         Ok(Box::new(RidgeRegressor { config }))

@@ -6,7 +6,7 @@
 use paretau_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::inference::{Score, clustered_se};
+use crate::inference::Score;
 use crate::nuisances::Nuisance;
 use crate::rows::{Observed, same_length};
 use crate::scores::doubly_robust_score;
@@ -93,7 +93,7 @@ pub fn average_effect(
             if kept[i] { rows.w(i) * (g - s * value) / size } else { 0.0 }
         })
         .collect();
-    let score = Score { value, se: clustered_se(&influence, rows.groups) };
+    let score = Score::of_influence(value, &influence, rows.groups);
     if score.finite().is_none() {
         return Err(Error::Numeric { what: "the average effect", message: "the weights overflow".into() });
     }

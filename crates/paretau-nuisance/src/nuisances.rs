@@ -1,16 +1,13 @@
 //! The nuisances behind doubly robust scores: both arms' outcomes and the propensity, predicted for every row by models
 //! that did not see it. The DR-learner is built on them, and so are metrics without the truth.
 
-use paretau_core::{Design, Error, FitContext, Regressor, Result, Target};
+use paretau_core::{Design, Error, FitContext, Regressor, Result};
 
-use crate::crossfit::{CrossFit, CrossTask, HeldOut, cross_fit, cross_predict};
+use crate::crossfit::{CrossFit, CrossTask, HeldOut, cross_fit};
 use crate::folds::design_folds;
 use crate::propensity::PropensityChoice;
 use crate::rows::{Observed, outcome_target, same_length, stage, two_arms};
 use crate::scores::doubly_robust;
-
-/// Folds of [`cross_fit_nuisances`].
-const FOLDS: usize = 5;
 
 /// How nuisances are learned.
 #[derive(Debug, Clone, Copy)]
@@ -124,28 +121,4 @@ impl Nuisance {
     pub fn scores(&self, rows: &Observed<'_>, inverse_weights: &[f64]) -> Vec<f64> {
         doubly_robust((rows.t, rows.y), (&self.mu0, &self.mu1), inverse_weights)
     }
-}
-
-/// Nuisances of a design cross-fitted with one learner, for metrics that need no truth; propensities known from the
-/// study's design are taken as they are.
-pub fn cross_fit_nuisances(design: &Design, learner: &dyn Regressor, ctx: &FitContext<'_>) -> Result<Nuisance> {
-    let parts = design_folds(design, FOLDS, ctx.seed)?;
-    let predict = |name: &str, task: &CrossTask<'_>| {
-        cross_predict(task, learner, &parts, HeldOut::Oob, &ctx.with_seed(ctx.seed.named(name)))
-    };
-    let outcome = |name: &str, arm: u8| {
-        let mask: Vec<bool> = design.t().iter().map(|&t| t == arm).collect();
-        predict(name, &CrossTask::of(design, design.y(), Target::Mean).from_rows(&mask))
-    };
-    let (mu0, mu1) = (outcome("mu0", 0)?, outcome("mu1", 1)?);
-    let e = match design.propensity() {
-        Some(known) => known.to_vec(),
-        None => {
-            let t: Vec<f64> = design.t().iter().map(|&t| f64::from(t)).collect();
-            predict("e", &CrossTask::of(design, &t, Target::Probability))?
-        }
-    };
-    let mut nuisance = Nuisance::from_arms(mu0, mu1, e);
-    nuisance.m = predict("m", &CrossTask::of(design, design.y(), Target::Mean))?;
-    Ok(nuisance)
 }

@@ -43,7 +43,7 @@ pub fn ols(columns: &[Vec<f64>], y: &[f64], w: &[f64], groups: Option<&[u32]>) -
                     sums.iter().map(|v| v * v).sum::<f64>() * g / (g - 1.0).max(1.0)
                 }
             };
-            Score { value: beta[a], se: Some(squares.sqrt()) }.finite()
+            Score::new(beta[a], Some(squares.sqrt())).finite()
         })
         .collect()
 }

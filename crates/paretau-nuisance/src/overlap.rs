@@ -13,6 +13,17 @@ use crate::weights::{Rule, Weights};
 /// Bins of the propensity histogram.
 const BINS: usize = 20;
 
+/// Effective rows in either arm below which no average is reported.
+pub const LEAST_EFFECTIVE_ROWS: f64 = 10.0;
+
+/// Weights that leave so large a share of an arm's rows effective do no harm.
+const HARDLY_ANY_LOSS: f64 = 0.9;
+
+/// The average over everyone is not the headline any more when smoothed weights leave less than this share of an arm's rows
+/// effective, or more than that share of all rows lies beyond the bound of the weights.
+const LEAST_SHARE: f64 = 0.2;
+const MOST_BEYOND: f64 = 0.02;
+
 /// What counts as a risk.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OverlapOptions {
@@ -67,9 +78,10 @@ pub struct ArmOverlap {
 }
 
 impl ArmOverlap {
-    /// Whether the tail is known to be too heavy.
+    /// Whether the tail is known to be too heavy, and weighting costs rows: k-hat describes the shape of a tail and not its
+    /// size, and weights that hardly differ cannot mislead, whatever their tail looks like.
     pub fn unreliable(&self) -> bool {
-        self.khat.is_some_and(|k| k > self.khat_threshold)
+        self.khat.is_some_and(|k| k > self.khat_threshold) && self.ess_raw < HARDLY_ANY_LOSS * self.n as f64
     }
 }
 
@@ -102,6 +114,36 @@ pub struct Held {
 }
 
 impl OverlapReport {
+    /// Why an average over everyone would rest on extrapolation; `None` when it does not.
+    pub fn extrapolates(&self) -> Option<String> {
+        let n: usize = self.arms.iter().map(|arm| arm.n).sum();
+        let beyond = self.held.n as f64 / n.max(1) as f64;
+        if beyond > MOST_BEYOND {
+            let (bound, percent) = (self.held.bound, 100.0 * beyond);
+            return Some(format!(
+                "{percent:.0} % of the rows have a propensity below {bound} or above {}, so that hardly anyone in the \
+                 other arm is comparable to them",
+                1.0 - bound
+            ));
+        }
+        for (arm, name) in self.arms.iter().zip(["untreated", "treated"]) {
+            if arm.ess_smoothed < LEAST_SHARE * arm.n as f64 {
+                return Some(format!(
+                    "the effective sample size of the {name} rows is {:.0} of {}",
+                    arm.ess_smoothed, arm.n
+                ));
+            }
+            if arm.unreliable() {
+                return Some(format!(
+                    "the weights of the {name} rows have a heavy tail (k-hat {:.2}, above {:.2})",
+                    arm.khat.unwrap_or_default(),
+                    arm.khat_threshold
+                ));
+            }
+        }
+        None
+    }
+
     /// The report in a few lines, without its warnings.
     pub fn in_words(&self) -> Vec<String> {
         let (low, high) = self.range;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use paretau_core::{
     Dense, Design, Features, FitContext, FittedRegressor, RegressionTask, Regressor, Result, Seed, State, Target,
 };
-use paretau_nuisance::{CrossTask, HeldOut, cross_fit, cross_fit_nuisances, design_folds, fit_folds};
+use paretau_nuisance::{CrossTask, HeldOut, cross_fit, design_folds, fit_folds};
 
 fn confounded(n: usize, strength: f64) -> (Design, Vec<f64>) {
     let mut rng = Seed(12).rng();
@@ -104,16 +104,4 @@ fn folds_keep_their_models_their_seeds_and_their_limit_of_rows() {
         let expected = 30.0 + (Seed(4).indexed(k as u64).0 % 1000) as f64 / 1000.0;
         assert!(fold.held_out.iter().all(|&i| fits.held_out[i] == expected));
     }
-}
-
-#[test]
-fn nuisances_of_a_design_are_held_out_and_known_propensities_are_kept() {
-    let (design, e) = confounded(60, 0.5);
-    let learner = MeanLearner { own: true, fits: AtomicUsize::new(0) };
-    let found = cross_fit_nuisances(&design, &learner, &FitContext::silent(Seed(0))).unwrap();
-    assert_eq!(learner.fits.load(Ordering::Relaxed), 4);
-    found.check(60).unwrap();
-    let known = design.with_propensity(e.clone()).unwrap();
-    let found = cross_fit_nuisances(&known, &learner, &FitContext::silent(Seed(0))).unwrap();
-    assert_eq!((found.e, learner.fits.load(Ordering::Relaxed)), (e, 7));
 }

@@ -10,8 +10,11 @@ use crate::figure::Figure;
 pub struct ModelRecords {
     /// What was asked.
     pub question: Question,
-    /// Average effects, the one of everybody first.
+    /// Average effects, the one that the data can speak about best first.
     pub averages: Vec<Average>,
+    /// Why that is not the average over everybody, or why there is none.
+    #[serde(default)]
+    pub scope: Option<String>,
     /// The arms besides the two that the page is about.
     #[serde(default)]
     pub further_arms: Vec<FurtherArm>,

@@ -6,6 +6,8 @@ use paretau_nuisance::{Estimand, OverlapReport, Score};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::nuisances::NuisanceReport;
+
 /// Everything a model knows about its own making.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct About {
@@ -27,6 +29,8 @@ pub struct About {
     pub n_features: usize,
     /// Average effects of the first treated arm.
     pub averages: Averages,
+    /// Who predicts outcomes and treatment of the rows, and how well.
+    pub nuisances: NuisanceReport,
     /// What the fit had to say.
     pub diagnostics: Diagnostics,
     /// Overlap, weights and their tail, of the control and the first treated arm.
@@ -101,19 +105,98 @@ impl Estimate {
     }
 }
 
-/// Average effects over the training rows, doubly robust with Pareto-smoothed weights.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Average effects over the training rows, doubly robust with Pareto-smoothed weights. The nuisances belong to the data, so
+/// that these numbers do not hang on the estimator. An average that too few rows carry is absent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Averages {
     /// Over all rows.
-    pub ate: Estimate,
+    pub ate: Option<Estimate>,
     /// Over the treated rows.
-    pub att: Estimate,
+    pub att: Option<Estimate>,
+    /// Over the rows without treatment.
+    pub atc: Option<Estimate>,
     /// Over those who could well have been in either arm, weighted by e(1 - e).
-    pub ato: Estimate,
+    pub ato: Option<Estimate>,
+    /// Which of them the data can speak about best: `ate`, or `ato` where the arms hardly overlap; absent when there is none.
+    pub headline: Option<Population>,
+    /// Why it is not `ate`.
+    pub reason: Option<String>,
+}
+
+/// Over whom an average is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Population {
+    /// Everyone.
+    Ate,
+    /// The treated.
+    Att,
+    /// Those without treatment.
+    Atc,
+    /// Those who could well have been in either arm.
+    Ato,
+}
+
+impl Population {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Ate, Self::Att, Self::Atc, Self::Ato];
+
+    /// The usual abbreviation.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ate => "ate",
+            Self::Att => "att",
+            Self::Atc => "atc",
+            Self::Ato => "ato",
+        }
+    }
+
+    /// The population of that abbreviation.
+    pub fn find(name: &str) -> Result<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|p| p.name().eq_ignore_ascii_case(name))
+            .ok_or_else(|| Error::unknown_name("estimand", name, Self::ALL.map(Self::name).into_iter()))
+    }
+
+    /// In words, as in "the average effect over ...".
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Ate => "everyone",
+            Self::Att => "the treated",
+            Self::Atc => "those without treatment",
+            Self::Ato => "those who could have been in either arm",
+        }
+    }
+
+    pub(crate) fn estimand(self) -> Estimand {
+        match self {
+            Self::Ate => Estimand::All,
+            Self::Att => Estimand::Treated,
+            Self::Atc => Estimand::Controls,
+            Self::Ato => Estimand::Overlap,
+        }
+    }
 }
 
 impl Averages {
-    pub(crate) fn of(average: impl Fn(Estimand) -> Result<Estimate>) -> Result<Self> {
-        Ok(Self { ate: average(Estimand::All)?, att: average(Estimand::Treated)?, ato: average(Estimand::Overlap)? })
+    /// The average over a population; an error says why there is none.
+    pub fn of(&self, population: Population) -> Result<Estimate> {
+        let found = match population {
+            Population::Ate => self.ate,
+            Population::Att => self.att,
+            Population::Atc => self.atc,
+            Population::Ato => self.ato,
+        };
+        found.ok_or_else(|| {
+            let reason = self.reason.as_deref().unwrap_or("too few rows carry it");
+            Error::unfit(format!("there is no average effect over {}: {reason}", population.words()))
+        })
+    }
+
+    /// The average that the data can speak about best, and over whom.
+    pub fn headline(&self) -> Option<(Population, Estimate)> {
+        let population = self.headline?;
+        Some((population, self.of(population).ok()?))
     }
 }

@@ -4,13 +4,15 @@
 use paretau_core::{FitContext, Result, Warning};
 use paretau_nuisance::weights::BOUND;
 use paretau_nuisance::{
-    Nuisance, Observed, OverlapOptions, OverlapReport, Rule, Weights, average_effect, overlap_report,
+    LEAST_EFFECTIVE_ROWS, Nuisance, Observed, OverlapOptions, OverlapReport, Rule, StackedNuisances, Weights,
+    average_effect, overlap_report,
 };
 use paretau_report::Findings;
 
-use crate::about::{Arm, Averages, Estimate};
+use crate::about::{Arm, Averages, Estimate, Population};
 use crate::fit::Fitted;
-use crate::prepared::Pair;
+use crate::nuisances::{self, NuisanceReport};
+use crate::prepared::{Pair, Prepared};
 use crate::propensity_weights::PropensityWeights;
 use crate::{findings, warnings};
 
@@ -23,6 +25,8 @@ pub(crate) struct Assessment {
     pub(crate) arms: Vec<Arm>,
     /// Average effects of the first treated arm.
     pub(crate) averages: Averages,
+    /// Who predicts outcomes and treatment, and how well.
+    pub(crate) nuisances: NuisanceReport,
     /// How far the control and the first treated arm overlap.
     pub(crate) overlap: OverlapReport,
     /// What the page shows of the rows.
@@ -39,14 +43,18 @@ pub(crate) struct Weighted<'a> {
     pub(crate) nuisance: Nuisance,
     /// Inverse weights, Pareto-smoothed within each arm.
     pub(crate) weights: Weights,
+    /// How far the arms overlap.
+    pub(crate) overlap: OverlapReport,
 }
 
 impl<'a> Weighted<'a> {
-    /// Predictions of the rows as nuisances, and the one computation of their weights.
-    pub(crate) fn new(pair: &'a Pair<'a>, e: Vec<f64>) -> Result<Self> {
-        let weights = Weights::inverse(&e, pair.design.t(), Rule::Pareto, BOUND)?;
-        let (mu0, mu1) = (pair.effects.mu0.clone(), pair.effects.mu1.clone());
-        Ok(Self { pair, nuisance: Nuisance::from_arms(mu0, mu1, e), weights })
+    /// The one computation of the rows' weights.
+    fn new(pair: &'a Pair<'a>, nuisance: Nuisance) -> Result<Self> {
+        let design = &pair.design;
+        let weights = Weights::inverse(&nuisance.e, design.t(), Rule::Pareto, BOUND)?;
+        let rows = (design.t(), design.weight());
+        let overlap = overlap_report(&nuisance.e, &weights, rows, &OverlapOptions::default())?;
+        Ok(Self { pair, nuisance, weights, overlap })
     }
 
     /// Treatment, outcome, weights and groups of the rows.
@@ -54,11 +62,49 @@ impl<'a> Weighted<'a> {
         Observed::of(&self.pair.design)
     }
 
+    /// Average effects, as far as enough rows carry them, and which of them the data can speak about.
     fn averages(&self) -> Result<Averages> {
         let rows = self.rows()?;
-        Averages::of(|estimand| {
-            let average = average_effect(&rows, &self.nuisance, &self.weights.smooth, estimand)?;
-            Estimate::from_score(average.score)
+        let average = |population: Population| -> Result<Option<Estimate>> {
+            if !self.carried(population) {
+                return Ok(None);
+            }
+            let average = average_effect(&rows, &self.nuisance, &self.weights.smooth, population.estimand())?;
+            Estimate::from_score(average.score).map(Some)
+        };
+        let [ate, att, atc, ato] = Population::ALL.map(average);
+        let (ate, att, atc, ato) = (ate?, att?, atc?, ato?);
+        let (headline, reason) = match self.overlap.extrapolates() {
+            None if ate.is_some() => (Some(Population::Ate), None),
+            Some(reason) if ato.is_some() => (Some(Population::Ato), Some(reason)),
+            _ => {
+                let few = self.overlap.arms.iter().map(|arm| arm.n).min().unwrap_or(0);
+                let reason = format!(
+                    "fewer than {LEAST_EFFECTIVE_ROWS} effective rows in one arm (the smaller arm has {few} rows)"
+                );
+                (ato.map(|_| Population::Ato), Some(reason))
+            }
+        };
+        Ok(Averages { ate, att, atc, ato, headline, reason })
+    }
+
+    /// Whether enough effective rows of both arms carry an average.
+    fn carried(&self, population: Population) -> bool {
+        let t = self.pair.design.t();
+        // What each row of the other arm, or of both, counts in the average.
+        let weight = |i: usize| match population {
+            Population::Ate => self.weights.smooth[i],
+            Population::Att => if t[i] == 1 { 1.0 } else { self.weights.smooth[i] - 1.0 },
+            Population::Atc => if t[i] == 0 { 1.0 } else { self.weights.smooth[i] - 1.0 },
+            Population::Ato => (f64::from(t[i]) - self.nuisance.e[i]).abs(),
+        };
+        [0, 1].into_iter().all(|arm| {
+            let (mut sum, mut squares) = (0.0, 0.0);
+            for i in (0..t.len()).filter(|&i| t[i] == arm) {
+                let w = weight(i).max(0.0) * self.pair.design.weight().map_or(1.0, |w| w[i]);
+                (sum, squares) = (sum + w, squares + w * w);
+            }
+            squares > 0.0 && sum * sum / squares >= LEAST_EFFECTIVE_ROWS
         })
     }
 }
@@ -66,42 +112,45 @@ impl<'a> Weighted<'a> {
 impl Assessment {
     /// Assesses a fit.
     pub(crate) fn of(fitted: &Fitted, ctx: &FitContext<'_>) -> Result<Self> {
+        let own = fitted.prepared.encoded_for(nuisances::HANDLES)?;
+        let readable = own.as_ref().unwrap_or(&fitted.prepared);
         let first = fitted.prepared.pair(1, &fitted.predictions[0])?;
-        let (map, e) = PropensityWeights::fit(&first.design, first.effects.e.as_deref(), ctx)?;
-        let weighted = Weighted::new(&first, e)?;
+        let stacked = stack(readable, fitted, 1, ctx)?;
+        let nuisances = NuisanceReport::of(&stacked, &first.design);
+        let StackedNuisances { nuisance, propensity_model, .. } = stacked;
+        let weighted = Weighted::new(&first, nuisance)?;
         let averages = weighted.averages()?;
-        let design = &first.design;
-        let options = OverlapOptions::default();
-        let mut overlap =
-            overlap_report(&weighted.nuisance.e, &weighted.weights, (design.t(), design.weight()), &options)?;
+        let findings = findings::find(&weighted, fitted.held_out)?;
+        let warnings = warnings::of_fit(fitted, &first, (&weighted.overlap, &findings, &averages), ctx.seed);
+        let map = weighted.weights.map.clone();
+        let propensity_weights = PropensityWeights::new(own.as_ref().map(|own| own.encoder.clone()), propensity_model, map);
+        let arms = arms(fitted, readable, averages.ate, ctx)?;
+        let mut overlap = weighted.overlap;
         // The model file names the rows most at risk, not a million of them.
         overlap.rows_at_risk.truncate(MOST_ROWS_AT_RISK);
-        let findings = findings::find(&weighted, fitted.held_out)?;
-        let warnings = warnings::of_fit(fitted, &first, (&overlap, &findings, &averages), ctx.seed);
-        let propensity_weights = map.with_weights(weighted.weights.map.clone());
-        let arms = arms(fitted, averages.ate)?;
-        Ok(Self { arms, averages, overlap, findings, warnings, propensity_weights })
+        Ok(Self { arms, averages, nuisances, overlap, findings, warnings, propensity_weights })
     }
 }
 
+/// Nuisances of the control and the `k`-th arm.
+fn stack(readable: &Prepared, fitted: &Fitted, k: usize, ctx: &FitContext<'_>) -> Result<StackedNuisances> {
+    nuisances::of_design(&readable.pair(k, &fitted.predictions[k - 1])?.design, ctx)
+}
+
 /// Rows and average effect of every arm.
-fn arms(fitted: &Fitted, first: Estimate) -> Result<Vec<Arm>> {
+fn arms(fitted: &Fitted, readable: &Prepared, first: Option<Estimate>, ctx: &FitContext<'_>) -> Result<Vec<Arm>> {
     let prepared = &fitted.prepared;
     let arm = |(k, name): (usize, &String)| {
         let n_rows = prepared.assigned.t.iter().filter(|&&t| usize::from(t) == k).count();
         let ate = match k {
             0 => None,
-            1 => Some(first),
-            _ => Some(of_further_arm(&prepared.pair(k, &fitted.predictions[k - 1])?)?),
+            1 => first,
+            _ => {
+                let pair = prepared.pair(k, &fitted.predictions[k - 1])?;
+                Weighted::new(&pair, stack(readable, fitted, k, ctx)?.nuisance)?.averages()?.ate
+            }
         };
         Ok(Arm { name: name.clone(), n_rows, ate })
     };
     prepared.assigned.arms.iter().enumerate().map(arm).collect()
-}
-
-/// The average effect of an arm beyond the first, by the estimator's own propensity.
-fn of_further_arm(pair: &Pair<'_>) -> Result<Estimate> {
-    let share = pair.design.rows_of_arm(1).len() as f64 / pair.design.n_rows() as f64;
-    let e = pair.effects.e.clone().unwrap_or_else(|| vec![share; pair.design.n_rows()]);
-    Ok(Weighted::new(pair, e)?.averages()?.ate)
 }

@@ -1,14 +1,13 @@
 //! Looking at data before any effect is estimated: do the arms overlap, and what does weighting do to them?
 
-use paretau_core::{Error, FitContext, Observer, Result, Seed};
+use paretau_core::{FitContext, Observer, Result, Seed};
 use paretau_data::{RoleSpec, Table};
 use paretau_nuisance::weights::BOUND;
 use paretau_nuisance::{FeatureBalance, OverlapOptions, OverlapReport, Rule, Weights, overlap_report};
 
 use crate::findings::feature_balance;
+use crate::nuisances;
 use crate::prepared::{ArmsWanted, Prepared};
-use crate::propensity_weights::PropensityWeights;
-use crate::registry::BASES;
 
 /// What there is to say about a table before a fit.
 #[derive(Debug, Clone, serde::Serialize)]
@@ -29,11 +28,10 @@ pub struct Diagnosis {
 
 /// Fits propensities and reports on overlap and balance. Rows at risk are numbered as in the table, from 0.
 pub fn diagnose(table: Table, roles: &RoleSpec, seed: Seed, observer: &dyn Observer) -> Result<Diagnosis> {
-    let base = BASES.first().ok_or_else(|| Error::unfit("there is no base learner"))?;
-    let prepared = Prepared::new(table, roles, ArmsWanted::Pair, base.handles())?;
+    let prepared = Prepared::new(table, roles, ArmsWanted::Pair, nuisances::HANDLES)?;
     let Prepared { assigned, design, .. } = &prepared;
     let ctx = FitContext::new(seed, observer);
-    let (_, e) = PropensityWeights::fit(design, None, &ctx)?;
+    let e = nuisances::of_design(design, &ctx)?.nuisance.e;
     let weights = Weights::inverse(&e, design.t(), Rule::Pareto, BOUND)?;
     let mut overlap = overlap_report(&e, &weights, (design.t(), design.weight()), &OverlapOptions::default())?;
     overlap.rows_at_risk.iter_mut().for_each(|row| *row = assigned.rows[*row]);

@@ -66,7 +66,8 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
         ctx.event(&Event::Note { message: note.clone() });
     }
     let fitted = Fitted::new(estimator.as_ref(), prepared, (entry.info().name, &roles.outcome), &ctx)?;
-    let Assessment { arms, averages, overlap, findings, warnings, propensity_weights } = Assessment::of(&fitted, &ctx)?;
+    let Assessment { arms, averages, nuisances, overlap, findings, warnings, propensity_weights } =
+        Assessment::of(&fitted, &ctx)?;
     let Fitted { prepared, model, .. } = fitted;
     let about = About {
         estimator: entry.info().name.to_owned(),
@@ -78,6 +79,7 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
         n_features: prepared.design.x().n_cols(),
         arms,
         averages,
+        nuisances,
         diagnostics: model.diagnostics().clone(),
         overlap,
         warnings,

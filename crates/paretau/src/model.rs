@@ -33,7 +33,7 @@ impl std::fmt::Debug for Model {
 pub struct Predictions {
     /// Expected outcomes and effects, one per treated arm, in the order of [`About::arms`] behind the control.
     pub arms: Vec<Effects>,
-    /// Propensities.
+    /// Propensities, by the stack of learners that belongs to the data.
     pub e: Vec<f64>,
     /// Arm of each row, where the table has the treatment column: its place in [`About::arms`]; `None` for other values or
     /// missing cells.
@@ -88,12 +88,7 @@ impl Model {
     pub fn predict(&self, table: &Table) -> Result<Predictions> {
         let (x, report) = self.encoder.transform(table)?;
         let arms = self.fitted.predict(&x, Want::Everything)?.into_iter().map(finite).collect::<Result<Vec<_>>>()?;
-        let own = arms.first().ok_or_else(|| Error::bad_model("it has no arms"))?.e.as_ref();
-        let e = match (own, self.propensity_weights.propensity(&x)?) {
-            (Some(own), _) => own.clone(),
-            (None, Some(companion)) => companion,
-            (None, None) => return Err(Error::bad_model("it has no propensity")),
-        };
+        let e = self.propensity_weights.propensity(table, &x)?;
         let names: Vec<&str> = self.about.arms.iter().map(|arm| arm.name.as_str()).collect();
         let t = table.column(&self.about.roles.treatment).map(|column| arms_of(column, &names));
         let weights = t.as_ref().map(|t| self.propensity_weights.weights(&e, t)).transpose()?;
@@ -149,7 +144,7 @@ impl Model {
         if fitted.n_treated_arms() + 1 != about.arms.len() {
             return Err(Error::bad_model("its description and its estimator disagree about the number of arms"));
         }
-        let propensity_weights = PropensityWeights::load(&state.nested("propensity")?)?;
+        let propensity_weights = PropensityWeights::load(&state.nested("propensity")?, encoder.columns().len())?;
         Ok(Self { entry, about, encoder, fitted, propensity_weights, findings })
     }
 

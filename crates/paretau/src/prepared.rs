@@ -45,6 +45,19 @@ impl Prepared {
         Ok(Self { assigned, encoder, design })
     }
 
+    /// The same rows encoded for someone else; `None` when that is the encoding they have.
+    pub(crate) fn encoded_for(&self, handles: Handles) -> Result<Option<Self>> {
+        let rows: Vec<usize> = (0..self.assigned.t.len()).collect();
+        let encoder = Encoder::fit(&self.assigned.features, &EncoderPolicy::from(handles), &rows)?;
+        if encoder == self.encoder {
+            return Ok(None);
+        }
+        let (x, _) = encoder.transform(&self.assigned.features)?;
+        let design = self.assigned.design(x, encoder.columns().to_vec())?;
+        let design = design.with_outcome(self.design.outcome())?;
+        Ok(Some(Self { assigned: self.assigned.clone(), encoder, design }))
+    }
+
     /// What was done to the data.
     pub fn notes(&self) -> Vec<String> {
         self.assigned.notes.iter().chain(self.encoder.notes()).cloned().collect()

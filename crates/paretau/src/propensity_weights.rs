@@ -1,35 +1,24 @@
 //! The propensity and the weights that come with every model, whatever its estimator.
 //!
-//! An estimator with a propensity of its own is taken at its word; for the others a companion, the first base
-//! learner that can read the features, is fitted beside them. Weights are inverse probabilities of the arm that was
-//! received, those that the averages and the page use, smoothed row by row with the tails that were fitted on the training
-//! rows, so that a row's weight does not depend on the batch it comes in.
+//! The propensity is the stack's that belongs to the data, fitted on all rows. Weights are inverse probabilities of the arm
+//! that was received, those that the averages and the page use, smoothed row by row with the tails that were fitted on
+//! the training rows, so that a row's weight does not depend on the batch it comes in.
 
-use paretau_core::{
-    BaseEntry, ColumnKind, Design, Error, Features, FitContext, FittedRegressor, RegressionTask, Result, State, Target,
-};
+use paretau_core::{Dense, Error, Features, FittedRegressor, Result, State};
+use paretau_data::{Encoder, Table};
 use paretau_kernels::pareto::TailMap;
-use paretau_nuisance::{Kind, Rule, WeightMap};
+use paretau_nuisance::{Kind, LogitMap, PropensityStack, Rule, WeightMap};
 use serde::{Deserialize, Serialize};
 
-use crate::registry::{BASES, TOOLBOX};
+use crate::registry::TOOLBOX;
 
 /// Propensity and weights of one fitted model.
 #[derive(Debug)]
 pub struct PropensityWeights {
-    companion: Option<Companion>,
+    /// How tables become the features that the propensity reads; `None` when they are the estimator's own.
+    encoder: Option<Encoder>,
+    stack: PropensityStack,
     map: WeightMap,
-}
-
-struct Companion {
-    base: &'static dyn BaseEntry,
-    regressor: Box<dyn FittedRegressor>,
-}
-
-impl std::fmt::Debug for Companion {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Companion({})", self.base.name())
-    }
 }
 
 /// Weights of some rows before and after smoothing.
@@ -43,7 +32,12 @@ pub struct RowWeights {
 
 #[derive(Serialize, Deserialize)]
 struct Saved {
-    companion: Option<String>,
+    encoder: Option<Encoder>,
+    /// Base learners with their shares.
+    members: Vec<(String, f64)>,
+    /// The share of treated rows, and how much it counts.
+    mean: (f64, f64),
+    calibration: LogitMap,
     kind: Kind,
     rule: Rule,
     bound: Option<f64>,
@@ -53,31 +47,16 @@ struct Saved {
 }
 
 impl PropensityWeights {
-    /// Fits on the training rows. `own` is the estimator's own propensity of these rows, when it has one.
-    /// Returns the training rows' propensities too: known ones, held-out ones where there are any.
-    pub(crate) fn fit(
-        design: &Design,
-        own: Option<&[f64]>,
-        ctx: &FitContext<'_>,
-    ) -> Result<(PropensityModel, Vec<f64>)> {
-        let n = design.n_rows() as f64;
-        let share = design.t().iter().map(|&t| f64::from(t)).sum::<f64>() / n;
-        let companion = if own.is_some() { None } else { Some(Companion::fit(design, ctx)?) };
-        let e = match (design.propensity(), own, &companion) {
-            (Some(known), _, _) => known.to_vec(),
-            (None, Some(own), _) => own.to_vec(),
-            (None, None, Some(companion)) => match companion.regressor.held_out() {
-                Some(held_out) => held_out.to_vec(),
-                None => companion.regressor.predict(design.x())?,
-            },
-            (None, None, None) => vec![share; design.n_rows()],
-        };
-        Ok((PropensityModel { companion }, e))
+    pub(crate) fn new(encoder: Option<Encoder>, stack: PropensityStack, map: WeightMap) -> Self {
+        Self { encoder, stack, map }
     }
 
-    /// Propensities of rows from the companion; `None` when the estimator has its own.
-    pub fn propensity(&self, x: &Features) -> Result<Option<Vec<f64>>> {
-        self.companion.as_ref().map(|companion| companion.regressor.predict(x)).transpose()
+    /// Propensities of a table's rows, whose features are `x` by the model's own encoder.
+    pub fn propensity(&self, table: &Table, x: &Features) -> Result<Vec<f64>> {
+        match &self.encoder {
+            None => self.stack.predict(x),
+            Some(encoder) => self.stack.predict(&encoder.transform(table)?.0),
+        }
     }
 
     /// Weights of rows; those of unknown arm have none, which is not a number.
@@ -92,8 +71,12 @@ impl PropensityWeights {
     pub fn state(&self) -> Result<State> {
         let map = &self.map;
         let tails = map.tails.each_ref().map(|tail| (tail.mu, tail.sigma, tail.xi));
+        let PropensityStack { members, mean, calibration } = &self.stack;
         let mut state = State::new(&Saved {
-            companion: self.companion.as_ref().map(|c| c.base.name().to_owned()),
+            encoder: self.encoder.clone(),
+            members: members.iter().map(|(name, share, _)| ((*name).to_owned(), *share)).collect(),
+            mean: *mean,
+            calibration: *calibration,
             kind: map.kind,
             rule: map.rule,
             bound: map.bound,
@@ -103,15 +86,15 @@ impl PropensityWeights {
         for (arm, tail) in map.tails.iter().enumerate() {
             state.put_f64(TAILS[arm], &[tail.tail.len()], tail.tail.clone());
         }
-        if let Some(companion) = &self.companion {
-            state.nest("regressor", companion.regressor.state()?);
+        for (k, (_, _, model)) in members.iter().enumerate() {
+            state.nest(&format!("member{k}"), model.state()?);
         }
         Ok(state)
     }
 
-    /// The propensity and weights of a saved model.
-    pub fn load(state: &State) -> Result<Self> {
-        let Saved { companion, kind, rule, bound, share, tails } = state.parse()?;
+    /// The propensity and weights of a saved model; `n_features` columns come out of the model's own encoder.
+    pub fn load(state: &State, n_features: usize) -> Result<Self> {
+        let Saved { encoder, members, mean, calibration, kind, rule, bound, share, tails } = state.parse()?;
         let tail = |arm: usize| -> Result<TailMap> {
             let length = state.tensors.get(TAILS[arm]).map_or(0, |tail| tail.shape().iter().product());
             let (mu, sigma, xi) = tails[arm];
@@ -119,57 +102,36 @@ impl PropensityWeights {
             tail.check().map_err(|e| Error::bad_model(format!("its weight tail is damaged: {e}")))?;
             Ok(tail)
         };
-        let companion = companion
-            .map(|name| -> Result<Companion> {
-                let base = TOOLBOX.base(&name).map_err(|e| Error::bad_model(e.to_string()))?;
-                Ok(Companion { base, regressor: base.load(&state.nested("regressor")?)? })
-            })
-            .transpose()?;
+        if let Some(encoder) = &encoder {
+            encoder.check()?;
+        }
+        let columns = encoder.as_ref().map_or(n_features, |encoder| encoder.columns().len());
+        let member = |(k, (name, share)): (usize, &(String, f64))| -> Result<Member> {
+            let base = TOOLBOX.base(name).map_err(|e| Error::bad_model(e.to_string()))?;
+            let model = base.load(&state.nested(&format!("member{k}"))?)?;
+            Ok((base.name(), *share, model))
+        };
+        let members = members.iter().enumerate().map(member).collect::<Result<Vec<_>>>()?;
+        let shares = members.iter().map(|(_, share, _)| *share).chain([mean.1]);
+        let total: f64 = shares.clone().sum();
+        if shares.into_iter().any(|s| !(0.0..=1.0).contains(&s)) || (total - 1.0).abs() > 1e-6 || !(mean.0 > 0.0 && mean.0 < 1.0) {
+            return Err(Error::bad_model("the shares of its propensity's learners do not sum to 1"));
+        }
+        let stack = PropensityStack { members, mean, calibration: calibration.checked()? };
+        // A member that was fitted on other columns says so when it is asked, which is here and not at the first row.
+        stack.predict(&Features::Dense(Dense::new(1, columns, vec![0.0; columns])?))?;
         if !(share > 0.0 && share < 1.0) {
             return Err(Error::bad_model("its share of treated rows is not between 0 and 1"));
         }
         if bound.is_some_and(|bound| !(bound > 0.0 && bound < 0.5)) {
             return Err(Error::bad_model("the bound of its propensities is not between 0 and 1/2"));
         }
-        Ok(Self { companion, map: WeightMap { kind, rule, bound, share, tails: [tail(0)?, tail(1)?] } })
+        Ok(Self { encoder, stack, map: WeightMap { kind, rule, bound, share, tails: [tail(0)?, tail(1)?] } })
     }
 }
 
 /// Names of the tails' largest weights in the state.
 const TAILS: [&str; 2] = ["tail0", "tail1"];
 
-/// A propensity whose weights are still to come.
-#[derive(Debug)]
-pub(crate) struct PropensityModel {
-    companion: Option<Companion>,
-}
-
-impl PropensityModel {
-    /// The propensity with the weights of the training rows.
-    pub(crate) fn with_weights(self, map: WeightMap) -> PropensityWeights {
-        PropensityWeights { companion: self.companion, map }
-    }
-}
-
-impl Companion {
-    fn fit(design: &Design, ctx: &FitContext<'_>) -> Result<Self> {
-        let missing = design.x().has_missing();
-        let categories = design.columns().iter().any(|c| matches!(c.kind, ColumnKind::Categorical { .. }));
-        let base = BASES
-            .iter()
-            .find(|base| (base.handles().missing || !missing) && (base.handles().categories || !categories))
-            .ok_or_else(|| Error::unfit("no base learner can read these features for the propensity"))?;
-        let y: Vec<f64> = design.t().iter().map(|&t| f64::from(t)).collect();
-        let task = RegressionTask {
-            x: design.x(),
-            columns: design.columns(),
-            y: &y,
-            weight: design.weight(),
-            groups: design.groups(),
-            target: Target::Probability,
-        };
-        let regressor =
-            base.build(&paretau_core::Params::none())?.fit(&task, &ctx.with_seed(ctx.seed.named("propensity")))?;
-        Ok(Self { base: *base, regressor })
-    }
-}
+/// A base learner's name, its share and its model.
+type Member = (&'static str, f64, Box<dyn FittedRegressor>);

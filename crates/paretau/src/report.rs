@@ -6,7 +6,7 @@ use paretau_report::{
     Average, Bin, Curve, FurtherArm, Interval, Making, ModelRecords, OverlapSummary, Param, Question,
 };
 
-use crate::about::{About, Arm, Estimate};
+use crate::about::{About, Arm, Estimate, Population};
 use crate::model::Model;
 
 /// One self-contained HTML page about a model.
@@ -32,6 +32,7 @@ pub fn records(model: &Model) -> ModelRecords {
             reference: info.reference.to_owned(),
         },
         averages: averages(about),
+        scope: about.averages.reason.clone(),
         further_arms: about.further_arms().iter().filter_map(further_arm).collect(),
         warnings: about.warnings.iter().map(|w| sentence(&w.message)).collect(),
         notes: about.notes.clone(),
@@ -59,21 +60,26 @@ fn further_arm(arm: &Arm) -> Option<FurtherArm> {
     Some(FurtherArm { name: arm.name.clone(), n_rows: arm.n_rows, effect: interval(arm.ate?) })
 }
 
+/// The averages that there are, the headline first.
 fn averages(about: &About) -> Vec<Average> {
-    let average = |of: &str, meaning: &str, e: Estimate| Average {
-        of: of.to_owned(),
-        meaning: meaning.to_owned(),
-        effect: interval(e),
-    };
-    vec![
-        average("everybody", "the average effect (ATE)", about.averages.ate),
-        average("the treated", "the average effect on those who were treated (ATT)", about.averages.att),
-        average(
+    let mut all: Vec<(Population, Estimate)> =
+        Population::ALL.into_iter().filter_map(|p| Some((p, about.averages.of(p).ok()?))).collect();
+    all.sort_by_key(|(p, _)| Some(*p) != about.averages.headline);
+    let meaning = |population: Population| match population {
+        Population::Ate => ("everybody", "the average effect (ATE)"),
+        Population::Att => ("the treated", "the average effect on those who were treated (ATT)"),
+        Population::Atc => ("the untreated", "the average effect that those without treatment would have had (ATC)"),
+        Population::Ato => (
             "the comparable",
-            "those who could well have been in either arm count most (ATO); poor overlap hurts it least",
-            about.averages.ato,
+            "those who could well have been in either arm count most (overlap-weighted, ATO); poor overlap hurts it least",
         ),
-    ]
+    };
+    all.into_iter()
+        .map(|(population, estimate)| {
+            let (of, meaning) = meaning(population);
+            Average { of: of.to_owned(), meaning: meaning.to_owned(), effect: interval(estimate) }
+        })
+        .collect()
 }
 
 /// The text with a capital first letter and a full stop.

@@ -2,7 +2,7 @@
 
 use paretau_core::Role;
 
-use crate::about::Estimate;
+use crate::about::{About, Estimate, Population};
 use crate::model::Model;
 
 /// Features of one role that are named.
@@ -18,18 +18,16 @@ impl Model {
                 "{}: {} rows ({} treated), {} features after encoding",
                 about.estimator, n_rows, n_treated, about.n_features
             ),
-            format!(
-                "average effect of `{}` on `{}`: {} (95 % interval {} to {})",
-                about.roles.treatment,
-                about.roles.outcome,
-                four_digits(about.averages.ate.value),
-                four_digits(about.averages.ate.lo),
-                four_digits(about.averages.ate.hi)
-            ),
+            headline(about),
         ];
-        // Where the arms hardly overlap, the average over everyone rests on extrapolation, and these two say more.
-        let [of_treated, either] = [&about.averages.att, &about.averages.ato].map(with_interval);
-        lines.push(format!("among the treated {of_treated}; among those who could have gone either way {either}"));
+        let others = Population::ALL.into_iter().filter(|p| Some(*p) != about.averages.headline);
+        let others: Vec<String> = others
+            .filter_map(|p| Some(format!("over {} {}", p.words(), with_interval(&about.averages.of(p).ok()?))))
+            .collect();
+        if !others.is_empty() {
+            lines.push(others.join("; "));
+        }
+        lines.push(about.nuisances.in_words());
         if !about.further_arms().is_empty() {
             let (rows, arms) = (about.n_rows, about.arms.len());
             let (name, n_features) = (&about.estimator, about.n_features);
@@ -57,6 +55,25 @@ impl Model {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let shown = names[..names.len().min(MOST_NAMED)].join(", ");
         (!names.is_empty()).then(|| format!("{label}: {shown}{more}"))
+    }
+}
+
+/// The average that the data can speak about, and why it is not the one over everyone.
+fn headline(about: &About) -> String {
+    let what = format!("of `{}` on `{}`", about.roles.treatment, about.roles.outcome);
+    let reason = about.averages.reason.as_deref().unwrap_or("too few rows carry it");
+    match about.averages.headline() {
+        None => format!("no average effect {what} is reported: {reason}"),
+        Some((population, e)) => {
+            let (value, lo, hi) = (four_digits(e.value), four_digits(e.lo), four_digits(e.hi));
+            match population {
+                Population::Ate => format!("average effect {what}: {value} (95 % interval {lo} to {hi})"),
+                other => format!(
+                    "average effect {what} over {}: {value} (95 % interval {lo} to {hi}); not over everyone, because {reason}",
+                    other.words()
+                ),
+            }
+        }
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn of_fit(
     all.extend(fitted.scale.iter().cloned());
     all.extend(fitted.prepared.assigned.warnings.iter().cloned());
     all.extend(fitted.model.diagnostics().warnings.iter().cloned());
-    all.extend(findings::cross_check(found.effects.mean, &averages.ate));
+    all.extend(averages.ate.and_then(|ate| findings::cross_check(found.effects.mean, &ate)));
     all
 }
 

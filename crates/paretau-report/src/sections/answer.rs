@@ -21,18 +21,34 @@ pub(crate) fn title(question: &Question) -> String {
 pub(crate) fn answer(records: &ModelRecords) -> Result<Section> {
     let unit = unit(records);
     let mut html = String::new();
-    if let Some(average) = records.averages.first() {
-        let _ = write!(html, "<p class=\"lead\">{}</p>", sentence(&records.question, average.effect, unit));
+    match (records.averages.first(), &records.scope) {
+        (Some(average), scope) => {
+            let whom = scope.is_some().then_some(average.of.as_str());
+            let _ = write!(html, "<p class=\"lead\">{}</p>", sentence(&records.question, whom, average.effect, unit));
+            if let Some(reason) = scope {
+                let _ = write!(
+                    html,
+                    "<p>An average over everybody would rest on extrapolation: {}. The answer is about {}.</p>",
+                    escape(reason),
+                    escape(&average.of)
+                );
+            }
+        }
+        (None, reason) => {
+            let reason = reason.as_deref().unwrap_or("too few people carry it");
+            let _ = write!(html, "<p class=\"lead\">No average effect is reported: {}.</p>", escape(reason));
+        }
     }
     html += &further_arms(records, unit);
     html += &warnings(&records.warnings);
-    let chart = averages(records, unit).html(&meanings(records))?;
+    let chart = if records.averages.is_empty() { String::new() } else { averages(records, unit).html(&meanings(records))? };
     let _ = write!(html, "<div class=\"pair\"><div>{}</div>{chart}</div>", context(records, unit));
     Ok(Section { id: "answer", heading: "The answer", html })
 }
 
 /// The average effect in a sentence that says no more than the interval does.
-fn sentence(question: &Question, effect: Interval, unit: Unit) -> String {
+fn sentence(question: &Question, whom: Option<&str>, effect: Interval, unit: Unit) -> String {
+    let whom = whom.map_or_else(|| "On average".to_owned(), |whom| format!("Among {}, on average", escape(whom)));
     let Question { treatment, outcome, arms, .. } = question;
     let change = format!("{} = {} instead of {}", code(treatment), code(&arms[1]), code(&arms[0]));
     let what = if question.binary { format!("the share with {} = 1", code(outcome)) } else { code(outcome) };
@@ -42,14 +58,14 @@ fn sentence(question: &Question, effect: Interval, unit: Unit) -> String {
         let (verb, lo, hi) =
             if effect.lo > 0.0 { ("raises", effect.lo, effect.hi) } else { ("lowers", -effect.hi, -effect.lo) };
         return format!(
-            "On average, {change} {verb} {what} by <strong>{}</strong> ({}).",
+            "{whom}, {change} {verb} {what} by <strong>{}</strong> ({}).",
             escape(&unit.words(effect.value.abs())),
             interval(lo, hi)
         );
     }
     let interval = interval(effect.lo, effect.hi);
     format!(
-        "On average, the effect of {change} on {what} is <strong>{}</strong>, but the data do not settle its direction: \
+        "{whom}, the effect of {change} on {what} is <strong>{}</strong>, but the data do not settle its direction: \
          no effect at all lies within the {interval}.",
         escape(&unit.words(effect.value))
     )
@@ -124,8 +140,8 @@ fn context(records: &ModelRecords, unit: Unit) -> String {
 
 fn warnings(warnings: &[String]) -> String {
     if warnings.is_empty() {
-        return "<div class=\"notice calm\"><h3>Nothing stands out</h3><p>No check of the overlap, the weights or the fit \
-                raised a warning. None of them can see a cause that is not among the features.</p></div>"
+        return "<div class=\"notice calm\"><h3>No warnings from these checks</h3><p>They look at the overlap, the weights, \
+                the balance and the fit. None of them can see a cause that is not among the features.</p></div>"
             .to_owned();
     }
     let items: String = warnings.iter().map(|w| format!("<li>{}</li>", escape(w))).collect();
@@ -210,7 +226,7 @@ mod tests {
             summary: String::new(),
             reference: String::new(),
         };
-        let say = |value, lo, hi| sentence(&question, Interval { value, lo, hi }, Unit::new(false, hi - lo));
+        let say = |value, lo, hi| sentence(&question, None, Interval { value, lo, hi }, Unit::new(false, hi - lo));
         assert!(say(3.4, 2.5, 4.3).contains("raises <code>weight</code> by <strong>3.4</strong>"));
         assert!(
             say(-3.4, -4.3, -2.5)
@@ -218,7 +234,7 @@ mod tests {
         );
         assert!(say(0.4, -0.5, 1.3).contains("do not settle its direction"));
         let yes_no = Question { binary: true, ..question };
-        let text = sentence(&yes_no, Interval { value: 0.045, lo: 0.04, hi: 0.05 }, Unit::new(true, 0.01));
+        let text = sentence(&yes_no, None, Interval { value: 0.045, lo: 0.04, hi: 0.05 }, Unit::new(true, 0.01));
         assert!(text.contains("the share with <code>weight</code> = 1 by <strong>4.5 percentage points"), "{text}");
     }
 }

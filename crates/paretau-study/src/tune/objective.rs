@@ -1,6 +1,6 @@
 //! Objectives of a search: losses on rows that its fit did not see, none of which needs the truth.
 
-use paretau_core::{Effects, Error, Observer, Result, Seed};
+use paretau_core::{Effects, Error, FitContext, Observer, Result, Seed};
 use paretau_data::Assigned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -48,9 +48,9 @@ impl HeldOutLoss {
         let weight = rows.weight.clone().unwrap_or_else(|| vec![1.0; t.len()]);
         let rows = match objective {
             Objective::Factual => Rows::Factual { y: rows.y.clone() },
-            Objective::Dr => Rows::Dr { scores: yardstick(rows, seed, observer)?.scores },
+            Objective::Dr => Rows::Dr { scores: yardstick(rows, &FitContext::new(seed, observer))?.scores },
             Objective::R => {
-                let nuisance = yardstick(rows, seed, observer)?.nuisance;
+                let nuisance = yardstick(rows, &FitContext::new(seed, observer))?.nuisance;
                 Rows::R {
                     y_residual: rows.y.iter().zip(&nuisance.m).map(|(y, m)| y - m).collect(),
                     t_residual: t.iter().zip(&nuisance.e).map(|(&t, e)| f64::from(t) - e).collect(),

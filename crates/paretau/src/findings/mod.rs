@@ -96,7 +96,7 @@ fn raw_difference(evidence: &ScoredRows<'_>) -> Interval {
         (Some(a), Some(b)) => Some(a.hypot(b)),
         _ => None,
     };
-    interval(Score { value: treated.value - control.value, se })
+    interval(Score::new(treated.value - control.value, se))
 }
 
 fn summary(effects: &Effects, held_out: bool) -> EffectSummary {

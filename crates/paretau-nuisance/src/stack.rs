@@ -1,0 +1,364 @@
+//! Stacked nuisances: both arms' outcomes and the propensity as convex mixtures of several learners, each cross-fitted.
+//!
+//! A doubly robust average inherits the faults of its nuisances, and no learner is good on all data: a line is blind to
+//! curves, a forest slow on lines. Each learner predicts every row without having seen it, and the mixture that predicts
+//! best is taken (short stacking), so that the answer hangs on the data and not on which learner was named. The overall mean
+//! is always a candidate, which is best where the features say nothing; the smaller arm may also borrow the
+//! larger one's prediction, shifted, which is best where an arm has few rows.
+//!
+//! Learners with held-out predictions of their own (a forest's out-of-bag ones) are fitted once. The others are cross-fitted
+//! over several random splits into folds, and a row's prediction is the median over splits, so that no answer hangs on one split.
+
+use paretau_core::{Design, Features, FitContext, FittedRegressor, Fold, Regressor, Result, Target};
+use serde::{Deserialize, Serialize};
+
+use crate::convex;
+use crate::crossfit::{CrossTask, fit_all, fit_folds};
+use crate::folds::{design_folds, fold_count};
+use crate::nuisances::Nuisance;
+use crate::platt::LogitMap;
+use crate::rows::{outcome_target, stage, two_arms};
+
+/// Learners whose share is below this are left out, and the others' shares fill its place.
+const LEAST_SHARE: f64 = 0.01;
+/// The name of the candidate that predicts the mean.
+pub const MEAN: &str = "mean";
+/// The name of the candidate that predicts the other arm's outcome, shifted.
+pub const OTHER_ARM: &str = "other arm, shifted";
+
+/// A learner that may take part.
+#[derive(Debug)]
+pub struct Candidate {
+    /// Its name among the base learners.
+    pub name: &'static str,
+    /// The learner.
+    pub learner: Box<dyn Regressor>,
+}
+
+/// How nuisances are stacked.
+#[derive(Debug)]
+pub struct StackPlan {
+    /// Who may take part, beside the mean.
+    pub candidates: Vec<Candidate>,
+    /// Folds of cross-fitting; fewer are used when an arm is small.
+    pub folds: usize,
+    /// Random splits into folds; odd, so that there is a middle one.
+    pub repeats: usize,
+}
+
+impl StackPlan {
+    /// Folds when nothing else is asked for.
+    pub const FOLDS: usize = 5;
+    /// Splits of small data, whose folds differ most.
+    const REPEATS: usize = 3;
+    /// Cells up to which data count as small.
+    const SMALL: usize = 1_000_000;
+
+    /// The usual plan for so many rows and columns: three splits, one where that would take long and changes little.
+    pub fn usual(candidates: Vec<Candidate>, n_rows: usize, n_cols: usize) -> Self {
+        let repeats = if n_rows.saturating_mul(n_cols) <= Self::SMALL { Self::REPEATS } else { 1 };
+        Self { candidates, folds: Self::FOLDS, repeats }
+    }
+}
+
+/// What a learner has in a mixture.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Share {
+    /// The learner's name.
+    pub name: String,
+    /// Its share, from 0 to 1.
+    pub share: f64,
+    /// Its own held-out loss: mean squared error, log-loss for propensities.
+    pub loss: f64,
+}
+
+/// A nuisance as a mixture, in figures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StackReport {
+    /// Who carries it.
+    pub shares: Vec<Share>,
+    /// The mixture's held-out loss.
+    pub loss: f64,
+    /// The loss of the mean.
+    pub loss_of_mean: f64,
+}
+
+impl StackReport {
+    /// Share of the mean's loss that the mixture saves: an R² for outcomes, its like for propensities.
+    pub fn gain(&self) -> f64 {
+        if self.loss_of_mean > 0.0 { 1.0 - self.loss / self.loss_of_mean } else { 0.0 }
+    }
+}
+
+/// The propensity of new rows: the mixture's models, fitted on all rows.
+#[derive(Debug)]
+pub struct PropensityStack {
+    /// Base learner's name, share, model.
+    pub members: Vec<(&'static str, f64, Box<dyn FittedRegressor>)>,
+    /// The share of treated rows, and its own share in the mixture.
+    pub mean: (f64, f64),
+    /// Calibrates the mixture.
+    pub calibration: LogitMap,
+}
+
+impl PropensityStack {
+    /// Propensities of rows, strictly between 0 and 1.
+    pub fn predict(&self, x: &Features) -> Result<Vec<f64>> {
+        let (mean, share) = self.mean;
+        let mut mixed = vec![mean * share; x.n_rows()];
+        for (_, share, model) in &self.members {
+            mixed.iter_mut().zip(model.predict(x)?).for_each(|(sum, p)| *sum += share * p);
+        }
+        Ok(mixed.into_iter().map(|p| self.calibration.apply(p)).collect())
+    }
+}
+
+/// Nuisances of a design with two arms, whatever estimator was fitted to it.
+#[derive(Debug)]
+pub struct StackedNuisances {
+    /// Predictions of every row by models that did not see it.
+    pub nuisance: Nuisance,
+    /// How the outcomes without and with treatment are predicted.
+    pub outcomes: [StackReport; 2],
+    /// How the propensity is predicted.
+    pub propensity: StackReport,
+    /// The same for new rows. Where the study's design tells the training rows' propensities, those are used for them.
+    pub propensity_model: PropensityStack,
+}
+
+/// Cross-fits all nuisances of a design with two arms.
+pub fn stack_nuisances(design: &Design, plan: &StackPlan, ctx: &FitContext<'_>) -> Result<StackedNuisances> {
+    two_arms(design, "cross-fitting")?;
+    if fold_count(design.t(), design.groups(), plan.folds).is_none() {
+        return Ok(of_means(design));
+    }
+    let splits = (0..plan.repeats.max(1))
+        .map(|k| design_folds(design, plan.folds, ctx.seed.named("splits").indexed(k as u64)))
+        .collect::<Result<Vec<_>>>()?;
+    let stacking = Stacking { plan, splits, ctx };
+    let target = outcome_target(design);
+    // The larger arm first: the smaller one may lean on it.
+    let treated = design.t().iter().filter(|&&t| t == 1).count();
+    let larger = u8::from(2 * treated > design.n_rows());
+    let outcome = |arm: u8, other: Option<&[f64]>| -> Result<Mixture> {
+        let label = if arm == 0 { "outcomes without treatment" } else { "outcomes with treatment" };
+        let rows: Vec<bool> = design.t().iter().map(|&t| t == arm).collect();
+        let task = CrossTask::of(design, design.y(), target).from_rows(&rows);
+        let shifted = other.map(|other| stacking.shifted(design, &rows, other, target));
+        stacking.mix(&task, &rows, (shifted.map(|p| (OTHER_ARM, p)), Loss::Squared), &stage(ctx, label)?)
+    };
+    let first = outcome(larger, None)?;
+    let second = outcome(1 - larger, Some(&first.held_out))?;
+    let [mu0, mu1] = if larger == 0 { [first, second] } else { [second, first] };
+    let (e, propensity, propensity_model) = stacking.propensity(design)?;
+    let e = design.propensity().map_or(e, <[f64]>::to_vec);
+    let outcomes = [mu0.report, mu1.report];
+    let nuisance = Nuisance::from_arms(mu0.held_out, mu1.held_out, e);
+    Ok(StackedNuisances { nuisance, outcomes, propensity, propensity_model })
+}
+
+/// Where an arm has a single row nothing can be cross-fitted, and the arms' means are all there is. No average is
+/// reported from so few rows.
+fn of_means(design: &Design) -> StackedNuisances {
+    let w = |i: usize| design.weight().map_or(1.0, |w| w[i]);
+    let mean = |arm: u8| -> f64 {
+        let rows = design.rows_of_arm(arm);
+        rows.iter().map(|&i| w(i) * design.y()[i]).sum::<f64>() / rows.iter().map(|&i| w(i)).sum::<f64>()
+    };
+    let (n, share) = (design.n_rows(), weighted_share(design));
+    let e = design.propensity().map_or_else(|| vec![share; n], <[f64]>::to_vec);
+    let report = || StackReport {
+        shares: vec![Share { name: MEAN.to_owned(), share: 1.0, loss: 0.0 }],
+        loss: 0.0,
+        loss_of_mean: 0.0,
+    };
+    StackedNuisances {
+        nuisance: Nuisance::from_arms(vec![mean(0); n], vec![mean(1); n], e),
+        outcomes: [report(), report()],
+        propensity: report(),
+        propensity_model: PropensityStack { members: vec![], mean: (share, 1.0), calibration: LogitMap::IDENTITY },
+    }
+}
+
+/// A mixture of candidates' held-out predictions.
+struct Mixture {
+    held_out: Vec<f64>,
+    report: StackReport,
+    /// Models on all rows, one per learner of the plan, with their shares.
+    models: Vec<(f64, Box<dyn FittedRegressor>)>,
+    /// The mean's share.
+    mean: f64,
+}
+
+struct Stacking<'a> {
+    plan: &'a StackPlan,
+    splits: Vec<Vec<Fold>>,
+    ctx: &'a FitContext<'a>,
+}
+
+impl Stacking<'_> {
+    /// Cross-fits the candidates on the task and mixes them by their losses on the rows that have an outcome.
+    fn mix(
+        &self,
+        task: &CrossTask<'_>,
+        judged: &[bool],
+        (further, loss): (Option<(&'static str, Vec<f64>)>, Loss),
+        ctx: &FitContext<'_>,
+    ) -> Result<Mixture> {
+        let mut held_out: Vec<(&'static str, Vec<f64>)> = vec![(MEAN, self.means(task, judged))];
+        let mut models = vec![];
+        for candidate in &self.plan.candidates {
+            let ctx = ctx.with_seed(ctx.seed.named(candidate.name));
+            let full = fit_all(task, candidate.learner.as_ref(), &ctx)?;
+            let predicted = match full.held_out {
+                Some(own) => own,
+                None => self.over_splits(|split, k| {
+                    let seeds = ctx.seed.named("split").indexed(k as u64);
+                    Ok(fit_folds(task, candidate.learner.as_ref(), split, seeds, &ctx)?.held_out)
+                })?,
+            };
+            held_out.push((candidate.name, predicted));
+            models.push(full.model);
+        }
+        held_out.extend(further);
+        let rows: Vec<usize> = (0..judged.len()).filter(|&i| judged[i]).collect();
+        let pick = |v: &[f64]| -> Vec<f64> { rows.iter().map(|&i| v[i]).collect() };
+        let (y, weight) = (pick(task.y), task.weight.map(pick));
+        let predictions: Vec<Vec<f64>> = held_out.iter().map(|(_, p)| pick(p)).collect();
+        let views: Vec<&[f64]> = predictions.iter().map(Vec::as_slice).collect();
+        let mut shares = match loss {
+            Loss::Squared => convex::least_squares(&views, &y, weight.as_deref())?,
+            Loss::Log => convex::log_loss(&views, &y, weight.as_deref())?,
+        };
+        shares.iter_mut().filter(|s| **s < LEAST_SHARE).for_each(|s| *s = 0.0);
+        let total: f64 = shares.iter().sum();
+        shares.iter_mut().for_each(|s| *s /= total);
+        let loss = |p: &[f64]| loss.mean(p, &y, weight.as_deref());
+        let mixed: Vec<f64> = (0..judged.len())
+            .map(|i| shares.iter().zip(&held_out).map(|(share, (_, p))| share * p[i]).sum())
+            .collect();
+        let report = StackReport {
+            loss: loss(&pick(&mixed)),
+            loss_of_mean: loss(&predictions[0]),
+            shares: (held_out.iter().zip(&shares).zip(&predictions))
+                .map(|(((name, _), share), p)| Share { name: (*name).to_owned(), share: *share, loss: loss(p) })
+                .collect(),
+        };
+        let models = shares[1..].iter().copied().zip(models).collect();
+        Ok(Mixture { held_out: mixed, report, models, mean: shares[0] })
+    }
+
+    /// The propensity, calibrated.
+    fn propensity(&self, design: &Design) -> Result<(Vec<f64>, StackReport, PropensityStack)> {
+        let t: Vec<f64> = design.t().iter().map(|&t| f64::from(t)).collect();
+        let task = CrossTask::of(design, &t, Target::Probability);
+        let all = vec![true; t.len()];
+        let Mixture { held_out, mut report, models, mean } =
+            self.mix(&task, &all, (None, Loss::Log), &stage(self.ctx, "propensity")?)?;
+        let calibration = LogitMap::fit(&held_out, &t, design.weight());
+        let e: Vec<f64> = held_out.iter().map(|p| calibration.apply(*p)).collect();
+        report.loss = Loss::Log.mean(&e, &t, design.weight());
+        let names = self.plan.candidates.iter().map(|c| c.name);
+        let members = names.zip(models).filter(|(_, (share, _))| *share > 0.0).map(|(n, (share, m))| (n, share, m));
+        let share = weighted_share(design);
+        let model = PropensityStack { members: members.collect(), mean: (share, mean), calibration };
+        Ok((e, report, model))
+    }
+
+    /// The mean outcome of the rows that are learned from, without the row's own fold.
+    fn means(&self, task: &CrossTask<'_>, learned: &[bool]) -> Vec<f64> {
+        let zero = vec![0.0; task.y.len()];
+        self.shifts(task.y, &zero, task.weight, learned)
+    }
+
+    /// The other arm's prediction plus the mean of what it misses in this arm, by rows outside the row's fold.
+    fn shifted(&self, design: &Design, own: &[bool], other: &[f64], target: Target) -> Vec<f64> {
+        let shift = self.shifts(design.y(), other, design.weight(), own);
+        let inside = |p: f64| if target == Target::Probability { p.clamp(1e-6, 1.0 - 1e-6) } else { p };
+        other.iter().zip(shift).map(|(other, by)| inside(other + by)).collect()
+    }
+
+    /// Per row, the weighted mean of `y - base` over the marked rows outside its fold; the median over splits.
+    fn shifts(&self, y: &[f64], base: &[f64], weight: Option<&[f64]>, marked: &[bool]) -> Vec<f64> {
+        let w = |i: usize| weight.map_or(1.0, |w| w[i]);
+        let mean = |rows: &mut dyn Iterator<Item = usize>| -> Option<f64> {
+            let (mut sum, mut total) = (0.0, 0.0);
+            for i in rows.filter(|&i| marked[i]) {
+                sum += w(i) * (y[i] - base[i]);
+                total += w(i);
+            }
+            (total > 0.0).then(|| sum / total)
+        };
+        let of_all = mean(&mut (0..y.len())).unwrap_or(0.0);
+        let of_split = |split: &[Fold]| -> Vec<f64> {
+            let mut out = vec![of_all; y.len()];
+            for fold in split {
+                if let Some(value) = mean(&mut fold.train.iter().copied()) {
+                    fold.held_out.iter().for_each(|&i| out[i] = value);
+                }
+            }
+            out
+        };
+        median(self.splits.iter().map(|split| of_split(split)).collect())
+    }
+
+    /// The median of each row's prediction over the splits.
+    fn over_splits(&self, predict: impl Fn(&[Fold], usize) -> Result<Vec<f64>>) -> Result<Vec<f64>> {
+        let all = self.splits.iter().enumerate().map(|(k, split)| predict(split, k));
+        Ok(median(all.collect::<Result<_>>()?))
+    }
+}
+
+/// Row-wise median of several vectors.
+fn median(mut all: Vec<Vec<f64>>) -> Vec<f64> {
+    if all.len() == 1 {
+        return all.swap_remove(0);
+    }
+    let n = all.first().map_or(0, Vec::len);
+    let mut values = vec![0.0; all.len()];
+    (0..n)
+        .map(|i| {
+            values.iter_mut().zip(&all).for_each(|(v, p)| *v = p[i]);
+            values.sort_by(f64::total_cmp);
+            let half = values.len() / 2;
+            if values.len() % 2 == 1 { values[half] } else { f64::midpoint(values[half - 1], values[half]) }
+        })
+        .collect()
+}
+
+fn weighted_share(design: &Design) -> f64 {
+    let w = |i: usize| design.weight().map_or(1.0, |w| w[i]);
+    let (mut sum, mut total) = (0.0, 0.0);
+    for (i, &t) in design.t().iter().enumerate() {
+        sum += w(i) * f64::from(t);
+        total += w(i);
+    }
+    sum / total
+}
+
+/// What mixtures are chosen by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Loss {
+    /// Squared error: for outcomes, yes/no ones too, since it is what an average's variance is made of.
+    Squared,
+    /// Log-loss: for propensities, whose inverses count.
+    Log,
+}
+
+impl Loss {
+    /// The weighted mean loss; the log-loss takes probabilities strictly between 0 and 1.
+    fn mean(self, p: &[f64], y: &[f64], weight: Option<&[f64]>) -> f64 {
+        let (mut sum, mut total) = (0.0, 0.0);
+        for i in 0..y.len() {
+            let w = weight.map_or(1.0, |w| w[i]);
+            let loss = match self {
+                Self::Squared => (y[i] - p[i]).powi(2),
+                Self::Log if y[i] > 0.5 => -p[i].ln(),
+                Self::Log => -(-p[i]).ln_1p(),
+            };
+            sum += w * loss;
+            total += w;
+        }
+        sum / total
+    }
+}
