@@ -138,8 +138,20 @@ pub fn effective_rows(
         let (treated, iw) = (rows.t[i] == 1, inverse_weights[i]);
         let counted = match estimand {
             Estimand::All => iw,
-            Estimand::Treated => if treated { 1.0 } else { iw - 1.0 },
-            Estimand::Controls => if treated { iw - 1.0 } else { 1.0 },
+            Estimand::Treated => {
+                if treated {
+                    1.0
+                } else {
+                    iw - 1.0
+                }
+            }
+            Estimand::Controls => {
+                if treated {
+                    iw - 1.0
+                } else {
+                    1.0
+                }
+            }
             Estimand::Overlap => (f64::from(rows.t[i]) - nuisance.e[i]).abs(),
         };
         counted.max(0.0) * rows.w(i)

@@ -113,7 +113,13 @@ fn correlations(estimates: &[&Influenced], groups: Option<&[u32]>) -> Vec<Vec<f6
                 .map(|b| {
                     let (high, low) = (a.max(b), a.min(b));
                     let both = scale[a] * scale[b];
-                    if a == b { 1.0 } else if both > 0.0 { sums[high][low] / both } else { 0.0 }
+                    if a == b {
+                        1.0
+                    } else if both > 0.0 {
+                        sums[high][low] / both
+                    } else {
+                        0.0
+                    }
                 })
                 .collect()
         })

@@ -6,7 +6,7 @@ use paretau_core::{Result, Seed};
 
 use crate::average::{Estimand, average_of_rows, effective_rows};
 use crate::bands::{Band, Influenced};
-use crate::inference::Score;
+use crate::inference::{Score, normal_quantile};
 use crate::nuisances::Nuisance;
 use crate::overlap::LEAST_EFFECTIVE_ROWS;
 use crate::rows::Observed;
@@ -59,9 +59,17 @@ impl RowEvidence<'_> {
                 let few = if n[arm] == 0 {
                     format!("no {name} rows")
                 } else {
-                    format!("{} {name} row{} ({:.1} effective)", n[arm], if n[arm] == 1 { "" } else { "s" }, effective[arm])
+                    format!(
+                        "{} {name} row{} ({:.1} effective)",
+                        n[arm],
+                        if n[arm] == 1 { "" } else { "s" },
+                        effective[arm]
+                    )
                 };
-                return Ok(((n, effective), Err(format!("{few}, at least {LEAST_EFFECTIVE_ROWS} effective ones are needed"))));
+                return Ok((
+                    (n, effective),
+                    Err(format!("{few}, at least {LEAST_EFFECTIVE_ROWS} effective ones are needed")),
+                ));
             }
         }
         let average = average_of_rows(self.rows, self.nuisance, self.inverse_weights, self.estimand, group)?;
@@ -72,11 +80,20 @@ impl RowEvidence<'_> {
 }
 
 /// Effects of groups, in their order. The band is over all groups that are given, so whichever of them are looked at
-/// afterwards, it holds.
-pub fn group_estimates(evidence: &RowEvidence<'_>, groups: &[Vec<usize>], seed: Seed) -> Result<Vec<GroupEstimate>> {
+/// afterwards, it holds. Where they were chosen among more, `considered` says how many those were, and the band is
+/// Bonferroni's over all of them.
+pub fn group_estimates(
+    evidence: &RowEvidence<'_>,
+    groups: &[Vec<usize>],
+    considered: usize,
+    seed: Seed,
+) -> Result<Vec<GroupEstimate>> {
     let averages = groups.iter().map(|group| evidence.average(group)).collect::<Result<Vec<_>>>()?;
     let carried: Vec<&Influenced> = averages.iter().filter_map(|(_, average)| average.as_ref().ok()).collect();
-    let band = Band::of(&carried, evidence.rows.groups, LEVEL, seed);
+    let mut band = Band::of(&carried, evidence.rows.groups, LEVEL, seed);
+    if considered > groups.len() {
+        band.width = band.width.max(normal_quantile(1.0 - (1.0 - LEVEL) / (2.0 * considered as f64)));
+    }
     let banded = |score: Score| -> std::result::Result<BandedScore, String> {
         match (score.interval(LEVEL), band.ends(&score)) {
             (Some(interval), Some(band)) => Ok(BandedScore { score, interval, band }),
@@ -111,7 +128,7 @@ mod tests {
         let evidence =
             RowEvidence { rows: &rows, nuisance: &nuisance, inverse_weights: &inverse, estimand: Estimand::All };
         let groups = vec![(0..150).collect::<Vec<_>>(), (150..300).collect(), (300..400).collect()];
-        let found = group_estimates(&evidence, &groups, Seed(1)).unwrap();
+        let found = group_estimates(&evidence, &groups, 3, Seed(1)).unwrap();
         let scores = nuisance.scores(&rows, &inverse);
         for k in 0..2 {
             let by_hand = clustered_mean(&scores[150 * k..150 * (k + 1)], None, None);
@@ -138,7 +155,7 @@ mod tests {
         let inverse: Vec<f64> = (0..n).map(|i| if t[i] == 1 { 1.0 / e[i] } else { 1.0 / (1.0 - e[i]) }).collect();
         for &(_, estimand) in Estimand::ALL {
             let evidence = RowEvidence { rows: &rows, nuisance: &nuisance, inverse_weights: &inverse, estimand };
-            let one = &group_estimates(&evidence, &[(0..n).collect()], Seed(1)).unwrap()[0];
+            let one = &group_estimates(&evidence, &[(0..n).collect()], 1, Seed(1)).unwrap()[0];
             let all = crate::average::average_effect(&rows, &nuisance, &inverse, estimand).unwrap();
             let own = one.effect.clone().unwrap();
             assert!((own.score.value - all.score.value).abs() < 1e-12);

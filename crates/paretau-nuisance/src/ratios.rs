@@ -30,12 +30,9 @@ pub fn ratios(rows: &Observed<'_>, nuisance: &Nuisance, inverse_weights: &[f64])
     let kept = |i: usize| inverse_weights[i] > 0.0;
     let total: f64 = (0..n).filter(|&i| kept(i)).map(|i| rows.w(i)).sum();
     let arm_mean = |arm: u8, mu: &[f64]| -> (f64, Vec<f64>) {
-        let score = |i: usize| {
-            mu[i] + if rows.t[i] == arm { inverse_weights[i] * (rows.y[i] - mu[i]) } else { 0.0 }
-        };
+        let score = |i: usize| mu[i] + if rows.t[i] == arm { inverse_weights[i] * (rows.y[i] - mu[i]) } else { 0.0 };
         let value = (0..n).filter(|&i| kept(i)).map(|i| rows.w(i) * score(i)).sum::<f64>() / total;
-        let influence =
-            (0..n).map(|i| if kept(i) { rows.w(i) * (score(i) - value) / total } else { 0.0 }).collect();
+        let influence = (0..n).map(|i| if kept(i) { rows.w(i) * (score(i) - value) / total } else { 0.0 }).collect();
         (value, influence)
     };
     let (control, psi0) = arm_mean(0, &nuisance.mu0);
@@ -45,8 +42,11 @@ pub fn ratios(rows: &Observed<'_>, nuisance: &Nuisance, inverse_weights: &[f64])
         Score::of_influence(value, &influence, rows.groups).finite()
     };
     let inside = |p: f64| p > 0.0 && p < 1.0;
-    let log_risk_ratio =
-        if control > 0.0 && treated > 0.0 { combined((treated / control).ln(), 1.0 / treated, 1.0 / control) } else { None };
+    let log_risk_ratio = if control > 0.0 && treated > 0.0 {
+        combined((treated / control).ln(), 1.0 / treated, 1.0 / control)
+    } else {
+        None
+    };
     let log_odds_ratio = if inside(control) && inside(treated) {
         let odds = |p: f64| p / (1.0 - p);
         let slope = |p: f64| 1.0 / (p * (1.0 - p));

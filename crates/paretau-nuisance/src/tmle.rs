@@ -86,7 +86,13 @@ mod tests {
         let t: Vec<u8> = e.iter().map(|e| u8::from(rng.bernoulli(*e))).collect();
         let mean = |x: f64, t: u8| if binary { sigmoid(x + 0.7 * f64::from(t)) } else { x + f64::from(t) };
         let y = (0..n)
-            .map(|i| if binary { f64::from(u8::from(rng.bernoulli(mean(x[i], t[i])))) } else { mean(x[i], t[i]) + rng.normal() })
+            .map(|i| {
+                if binary {
+                    f64::from(u8::from(rng.bernoulli(mean(x[i], t[i]))))
+                } else {
+                    mean(x[i], t[i]) + rng.normal()
+                }
+            })
             .collect();
         let truth = x.iter().map(|x| mean(*x, 1) - mean(*x, 0)).sum::<f64>() / n as f64;
         // Expected outcomes that are wrong: the propensities alone must make it right.
