@@ -47,6 +47,8 @@ pub(crate) struct Assessment {
 pub(crate) struct Wishes<'a> {
     /// Columns of the whole table that make groups.
     pub(crate) by: &'a [TableColumn],
+    /// Rows of that table.
+    pub(crate) n_rows: usize,
     /// Whose average is the headline.
     pub(crate) estimand: Option<Population>,
 }
@@ -154,7 +156,7 @@ impl Assessment {
             let by = groups::partitions(wishes.by, &first.assigned.rows);
             Some(GroupEffects::of(&rows, population, &by, ctx.seed)?)
         };
-        let evidence = TrainingEvidence::new(&rows, population, &first.assigned.rows, ctx.seed);
+        let evidence = TrainingEvidence::new(&rows, population, (&first.assigned.rows, wishes.n_rows), ctx.seed);
         let findings = findings::find(&weighted, population, fitted.held_out, ctx.seed)?;
         let warnings = warnings::of_fit(fitted, &first, (&weighted.overlap, &findings, &averages), ctx.seed);
         let map = weighted.weights.map.clone();

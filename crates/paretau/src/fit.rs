@@ -63,7 +63,7 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
     };
     let source = table.source.path.as_deref().and_then(|path| path.file_name()?.to_str().map(str::to_owned));
     let reading = table.reading.clone();
-    let by = groups::columns(&table, roles, &options.by)?;
+    let (by, n_rows) = (groups::columns(&table, roles, &options.by)?, table.n_rows());
     // Who names the treated value wants it compared with the control, and with nothing else.
     let several = entry.info().handles.many_arms && roles.treated_value.is_none();
     let arms = if several { ArmsWanted::All } else { ArmsWanted::Pair };
@@ -74,7 +74,7 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
     }
     let fitted = Fitted::new(estimator.as_ref(), prepared, (entry.info().name, &roles.outcome), &ctx)?;
     let Assessment { arms, averages, groups, nuisances, overlap, findings, warnings, propensity_weights, evidence } =
-        Assessment::of(&fitted, &Wishes { by: &by, estimand: options.estimand }, &ctx)?;
+        Assessment::of(&fitted, &Wishes { by: &by, n_rows, estimand: options.estimand }, &ctx)?;
     let Fitted { prepared, model, .. } = fitted;
     let about = About {
         estimator: entry.info().name.to_owned(),

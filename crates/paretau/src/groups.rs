@@ -198,11 +198,13 @@ pub(crate) struct TrainingEvidence {
     population: Population,
     /// Where each row stands in the table of the fit.
     rows: Vec<usize>,
+    /// Rows of that table.
+    n_rows: usize,
     seed: Seed,
 }
 
 impl TrainingEvidence {
-    pub(crate) fn new(evidence: &RowEvidence<'_>, population: Population, rows: &[usize], seed: Seed) -> Self {
+    pub(crate) fn new(evidence: &RowEvidence<'_>, population: Population, rows: (&[usize], usize), seed: Seed) -> Self {
         let own = evidence.rows;
         Self {
             t: own.t.to_vec(),
@@ -212,16 +214,17 @@ impl TrainingEvidence {
             nuisance: evidence.nuisance.clone(),
             inverse_weights: evidence.inverse_weights.to_vec(),
             population,
-            rows: rows.to_vec(),
+            rows: rows.0.to_vec(),
+            n_rows: rows.1,
             seed,
         }
     }
 
     /// Effects of the groups of some columns that have a cell for every row of the fit's table.
     pub(crate) fn group_effects(&self, by: &Table) -> Result<GroupEffects> {
-        let wanted = self.rows.iter().max().map_or(0, |last| last + 1);
-        if by.n_rows() < wanted {
-            return Err(Error::LengthMismatch { what: "columns of groups", expected: wanted, found: by.n_rows() });
+        let (expected, found) = (self.n_rows, by.n_rows());
+        if expected != found {
+            return Err(Error::LengthMismatch { what: "columns of groups", expected, found });
         }
         let observed =
             Observed { t: &self.t, y: &self.y, weight: self.weight.as_deref(), groups: self.clusters.as_deref() };
