@@ -12,6 +12,8 @@ use super::{MOST_FEATURES, ScoredRows, banded};
 
 /// Features that are told.
 const FEATURES: usize = 8;
+/// Rows times features that bands are computed for: very long tables are looked at in fewer features.
+const MOST_CELLS: usize = 8_000_000;
 /// Subgroups of a text column, at most.
 const LEVELS: usize = 6;
 
@@ -23,22 +25,23 @@ struct Part<'a> {
 }
 
 pub(super) fn subgroups(scored: &ScoredRows<'_>, features: &Table) -> Result<Vec<Subgroup>> {
-    let grouped = Grouped::of(features, &scored.effects.tau, MOST_FEATURES);
-    let parts: Vec<Vec<Part<'_>>> = grouped.iter().map(of_feature).filter(|parts| parts.len() > 1).collect();
-    let rows: Vec<Vec<usize>> = parts.iter().flatten().map(|part| part.rows.clone()).collect();
+    let most = (MOST_CELLS / scored.scores.len().max(1)).clamp(FEATURES, MOST_FEATURES);
+    let grouped = Grouped::of(features, &scored.effects.tau, most);
+    let mut parts: Vec<Vec<Part<'_>>> = grouped.iter().map(of_feature).filter(|parts| parts.len() > 1).collect();
+    let rows: Vec<Vec<usize>> = parts.iter_mut().flatten().map(|part| std::mem::take(&mut part.rows)).collect();
     // Features beyond those that are looked at had their chance, too.
     let n_features = features.columns().len() + features.sparse().map_or(0, |block| block.names.len());
     let considered = rows.len() * n_features.max(1) / grouped.len().max(1);
     let seen = scored.seen(&rows, considered)?;
     let told = parts.iter().take(FEATURES).flatten();
     Ok(told
-        .zip(&seen)
-        .map(|(part, found)| Subgroup {
+        .zip(rows.iter().zip(&seen))
+        .map(|(part, (rows, found))| Subgroup {
             feature: part.grouped.name.clone(),
             level: part.level.clone(),
-            n: part.rows.len(),
+            n: rows.len(),
             n_treated: found.n[1],
-            predicted: scored.predicted(&part.rows),
+            predicted: scored.predicted(rows),
             seen: banded(found),
             reason: found.effect.as_ref().err().cloned(),
         })
