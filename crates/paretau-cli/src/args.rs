@@ -229,6 +229,13 @@ pub(crate) struct FitArgs {
     pub(crate) data: DataArgs,
     #[command(flatten)]
     pub(crate) estimator: EstimatorArgs,
+    /// Columns whose groups get an average effect each, numbers in quantile bins; they need not be features
+    #[arg(long, value_name = "COLS", value_delimiter = ',')]
+    pub(crate) by: Vec<String>,
+    /// Whose average effect is the headline: ate (everyone), att (the treated), atc (those without treatment) or ato (those who
+    /// could have been in either arm) [default: ate, or ato where the arms hardly overlap]
+    #[arg(long, value_name = "WHOSE")]
+    pub(crate) estimand: Option<String>,
     /// File that keeps the state of the training, written at intervals and on Ctrl-C (networks only)
     #[arg(long, value_name = "FILE")]
     pub(crate) checkpoint: Option<PathBuf>,

@@ -2,15 +2,63 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct as _;
+use serde::{Deserialize, Serialize, Serializer};
 
-/// A warning that a tired analyst understands: what was seen, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// How much a warning weighs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The answer may be wrong altogether.
+    Serious,
+    /// The answer, or a part of it, is less certain than it looks.
+    Caution,
+    /// Good to know.
+    Note,
+}
+
+/// Warnings that are more or less than a caution, by their codes: the one list.
+const SEVERITIES: &[(&str, Severity)] = &[
+    ("outcome-determined", Severity::Serious),
+    ("arms-hardly-overlap", Severity::Serious),
+    ("heavy-tail", Severity::Serious),
+    ("small-effective-sample", Severity::Serious),
+    ("arms-not-balanced", Severity::Serious),
+    ("second-opinion-differs", Severity::Serious),
+    ("few-rows", Severity::Serious),
+    ("tail-fit-fell-back", Severity::Note),
+];
+
+/// A warning that a tired analyst understands: what was seen, and what to do about it. In JSON it has its severity, too,
+/// which follows from the code.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Warning {
     /// A stable key for programs, e.g. `tail-fit-fell-back`.
     pub code: String,
     /// The sentence for people.
     pub message: String,
+}
+
+impl Warning {
+    /// A warning with its code and its sentence.
+    pub fn new(code: &str, message: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), message: message.into() }
+    }
+
+    /// How much it weighs.
+    pub fn severity(&self) -> Severity {
+        SEVERITIES.iter().find(|(code, _)| *code == self.code).map_or(Severity::Caution, |(_, severity)| *severity)
+    }
+}
+
+impl Serialize for Warning {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Warning", 3)?;
+        fields.serialize_field("code", &self.code)?;
+        fields.serialize_field("severity", &self.severity())?;
+        fields.serialize_field("message", &self.message)?;
+        fields.end()
+    }
 }
 
 /// The causal role that a feature plays for the model.
@@ -82,5 +130,20 @@ impl Diagnostics {
         if value.is_finite() {
             self.numbers.insert(name.to_owned(), value);
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod severity_tests {
+    use super::*;
+
+    #[test]
+    fn a_warnings_json_has_its_severity_and_reads_back() {
+        let warning = Warning::new("heavy-tail", "the tail");
+        let json = serde_json::to_value(&warning).unwrap();
+        assert_eq!(json, serde_json::json!({ "code": "heavy-tail", "severity": "serious", "message": "the tail" }));
+        assert_eq!(serde_json::from_value::<Warning>(json).unwrap(), warning);
+        assert!(Severity::Serious < Warning::new("rows-at-risk", "").severity());
     }
 }

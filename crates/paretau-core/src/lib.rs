@@ -29,7 +29,7 @@ mod state;
 
 pub use base_spec::BaseSpec;
 pub use design::{Design, OutcomeKind};
-pub use diagnostics::{Diagnostics, FeatureRole, Importance, Role, Warning};
+pub use diagnostics::{Diagnostics, FeatureRole, Importance, Role, Severity, Warning};
 pub use effects::Effects;
 pub use entry::{
     Abilities, BuildContext, ConfigEntry, EstimatorEntry, EstimatorInfo, Family, Handles, LoadFn, Toolbox,

@@ -6,6 +6,7 @@
 use paretau_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::bands::Influenced;
 use crate::inference::Score;
 use crate::nuisances::Nuisance;
 use crate::rows::{Observed, same_length};
@@ -59,6 +60,25 @@ pub fn average_effect(
     let n = rows.len();
     nuisance.check(n)?;
     same_length("inverse weights", n, inverse_weights.len())?;
+    let all: Vec<usize> = (0..n).collect();
+    let average = average_of_rows(rows, nuisance, inverse_weights, estimand, &all)?;
+    let mut influence = vec![0.0; n];
+    average.rows.iter().zip(&average.influence).for_each(|(&i, psi)| influence[i] = *psi);
+    let score = Score::of_influence(average.score.value, &influence, rows.groups);
+    if score.finite().is_none() {
+        return Err(overflow());
+    }
+    Ok(AverageEffect { estimand, score, n: average.rows.len() })
+}
+
+/// The average effect of some of the rows, with their influence on it. Lengths have been checked.
+pub fn average_of_rows(
+    rows: &Observed<'_>,
+    nuisance: &Nuisance,
+    inverse_weights: &[f64],
+    estimand: Estimand,
+    subset: &[usize],
+) -> Result<Influenced> {
     // Each row adds `gain` to the numerator and `size` to the denominator of the estimate.
     let part = |i: usize| -> (f64, f64) {
         let (t, y, iw) = (f64::from(rows.t[i]), rows.y[i], inverse_weights[i]);
@@ -73,12 +93,12 @@ pub fn average_effect(
             }
         }
     };
-    let kept: Vec<bool> = match estimand {
-        Estimand::Overlap => vec![true; n],
-        _ => inverse_weights.iter().map(|w| *w > 0.0).collect(),
+    let kept: Vec<usize> = match estimand {
+        Estimand::Overlap => subset.to_vec(),
+        _ => subset.iter().copied().filter(|&i| inverse_weights[i] > 0.0).collect(),
     };
     let (mut gain, mut size) = (0.0, 0.0);
-    for i in (0..n).filter(|&i| kept[i]) {
+    for &i in &kept {
         let (g, s) = part(i);
         gain += rows.w(i) * g;
         size += rows.w(i) * s;
@@ -87,17 +107,63 @@ pub fn average_effect(
         return Err(Error::unfit("no row is left to average over; trim less or choose another estimand"));
     }
     let value = gain / size;
-    let influence: Vec<f64> = (0..n)
-        .map(|i| {
+    let influence = kept
+        .iter()
+        .map(|&i| {
             let (g, s) = part(i);
-            if kept[i] { rows.w(i) * (g - s * value) / size } else { 0.0 }
+            rows.w(i) * (g - s * value) / size
         })
         .collect();
-    let score = Score::of_influence(value, &influence, rows.groups);
-    if score.finite().is_none() {
-        return Err(Error::Numeric { what: "the average effect", message: "the weights overflow".into() });
+    let average = Influenced::new(value, kept, influence, rows.groups);
+    if average.score.finite().is_none() {
+        return Err(overflow());
     }
-    Ok(AverageEffect { estimand, score, n: kept.iter().filter(|k| **k).count() })
+    Ok(average)
+}
+
+fn overflow() -> Error {
+    Error::Numeric { what: "the average effect", message: "the weights overflow".into() }
+}
+
+/// Effective rows of each arm among some rows: how many equally weighted rows would be worth as much, for what each row
+/// counts in the average.
+pub fn effective_rows(
+    rows: &Observed<'_>,
+    nuisance: &Nuisance,
+    inverse_weights: &[f64],
+    estimand: Estimand,
+    subset: &[usize],
+) -> [f64; 2] {
+    let weight = |i: usize| {
+        let (treated, iw) = (rows.t[i] == 1, inverse_weights[i]);
+        let counted = match estimand {
+            Estimand::All => iw,
+            Estimand::Treated => {
+                if treated {
+                    1.0
+                } else {
+                    iw - 1.0
+                }
+            }
+            Estimand::Controls => {
+                if treated {
+                    iw - 1.0
+                } else {
+                    1.0
+                }
+            }
+            Estimand::Overlap => (f64::from(rows.t[i]) - nuisance.e[i]).abs(),
+        };
+        counted.max(0.0) * rows.w(i)
+    };
+    [0, 1].map(|arm| {
+        let (mut sum, mut squares) = (0.0, 0.0);
+        for &i in subset.iter().filter(|&&i| rows.t[i] == arm) {
+            let w = weight(i);
+            (sum, squares) = (sum + w, squares + w * w);
+        }
+        if squares > 0.0 { sum * sum / squares } else { 0.0 }
+    })
 }
 
 #[cfg(test)]

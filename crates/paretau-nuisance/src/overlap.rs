@@ -364,6 +364,25 @@ mod tests {
     }
 
     #[test]
+    fn a_trial_with_estimated_propensities_raises_no_alarm() {
+        // Estimated propensities of a trial scatter closely about one half, and a few rows with odd features scatter more:
+        // the tail's shape is as heavy as can be, and its size is nothing.
+        let mut rng = Seed(3).rng();
+        let n = 21_306;
+        let e: Vec<f64> = (0..n)
+            .map(|_| {
+                let odd = 1.0 / rng.uniform().max(1e-3);
+                (0.5 + 1e-4 * odd * if rng.bernoulli(0.5) { 1.0 } else { -1.0 }).clamp(0.35, 0.65)
+            })
+            .collect();
+        let t: Vec<u8> = (0..n).map(|_| u8::from(rng.bernoulli(0.5))).collect();
+        let (report, _) = report_of(&e, &t, None);
+        let [control, treated] = &report.arms;
+        assert!(control.ess_raw + treated.ess_raw > 0.999 * n as f64);
+        assert!(report.warnings.is_empty() && report.extrapolates().is_none(), "{:?}", report.warnings);
+    }
+
+    #[test]
     fn poor_overlap_gives_warnings() {
         let (e, t) = draw(4.0, 2000);
         let (report, weights) = report_of(&e, &t, None);

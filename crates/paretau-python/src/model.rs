@@ -87,6 +87,13 @@ impl Model {
         overlap.in_words().into_iter().chain(warnings).collect()
     }
 
+    /// Effects of the groups that columns make of the training rows, as JSON.
+    fn group_effects(&self, py: Python<'_>, table: &Bound<'_, Table>) -> PyResult<String> {
+        let table = table.borrow_mut().take()?;
+        let found = detach(py, to_py, || self.inner.group_effects(&table))?;
+        serde_json::to_string(&found).map_err(|e| usage(e.to_string()))
+    }
+
     /// One self-contained HTML page about the fit.
     fn report(&self, py: Python<'_>) -> PyResult<String> {
         detach(py, to_py, || paretau::report(&self.inner))

@@ -19,7 +19,7 @@ mod svg;
 pub use figure::{Content, Figure, FigureLine, FigurePoint, FigureRow, Panel};
 pub use page::{render, render_run};
 pub use records::{
-    ArmOverlap, ArmWeights, Average, Balance, Bin, Curve, EffectGroup, EffectNode, EffectSplit, EffectSummary,
-    EffectTree, Findings, FurtherArm, Interval, Making, ModelRecords, OverlapSummary, Param, Question, RunComparison,
-    RunPair, RunPublished, RunRecords, RunScore, RunTail, SortedEffect, Subgroup, Tail, WeightRank,
+    ArmOverlap, ArmWeights, AskedGroup, Average, Balance, Bin, Curve, EffectGroup, EffectNode, EffectSplit,
+    EffectSummary, EffectTree, Findings, FurtherArm, Interval, Making, ModelRecords, OverlapSummary, Param, Question,
+    RunComparison, RunPair, RunPublished, RunRecords, RunScore, RunTail, SortedEffect, Subgroup, Tail, WeightRank,
 };

@@ -15,6 +15,15 @@ pub struct ModelRecords {
     /// Why that is not the average over everybody, or why there is none.
     #[serde(default)]
     pub scope: Option<String>,
+    /// Whether the first average was asked for by name.
+    #[serde(default)]
+    pub asked: bool,
+    /// What else is known about the average over everybody: a second opinion, ratios; each in a sentence.
+    #[serde(default)]
+    pub more: Vec<String>,
+    /// Effects of the groups that were asked for.
+    #[serde(default)]
+    pub groups: Vec<AskedGroup>,
     /// The arms besides the two that the page is about.
     #[serde(default)]
     pub further_arms: Vec<FurtherArm>,
@@ -186,8 +195,31 @@ pub struct Subgroup {
     pub n_treated: usize,
     /// Mean predicted effect.
     pub predicted: f64,
-    /// Doubly robust estimate.
-    pub seen: Interval,
+    /// Doubly robust estimate, its interval widened so that those of all subgroups that were looked at hold at once; absent
+    /// where too few rows carry it.
+    pub seen: Option<Interval>,
+    /// Why it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// The average effect of a group that was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AskedGroup {
+    /// Column.
+    pub column: String,
+    /// Which of its values.
+    pub level: String,
+    /// Rows of the control arm and of the treated arm.
+    pub n: [usize; 2],
+    /// Effective ones among them.
+    pub effective: [f64; 2],
+    /// The effect with its own 95 % interval; absent where too few rows carry it.
+    pub effect: Option<Interval>,
+    /// Ends of the 95 % band over all groups.
+    pub band: Option<(f64, f64)>,
+    /// Why there is no effect.
+    pub reason: Option<String>,
 }
 
 /// A tree over the predicted effects.
@@ -195,6 +227,9 @@ pub struct Subgroup {
 pub struct EffectTree {
     /// Share of the predicted effects' variance that the tree's leaves account for.
     pub explained: f64,
+    /// Rows that chose the questions, and rows that had no say in them, on which effects are seen.
+    #[serde(default)]
+    pub rows: [usize; 2],
     /// The root.
     pub root: EffectNode,
 }
@@ -206,8 +241,9 @@ pub struct EffectNode {
     pub n: usize,
     /// Mean predicted effect.
     pub predicted: f64,
-    /// Doubly robust estimate.
-    pub seen: Interval,
+    /// Doubly robust estimate from rows that did not choose the questions, its interval widened so that those of all nodes
+    /// hold at once; absent where too few rows carry it.
+    pub seen: Option<Interval>,
     /// How the rows divide; nothing at a leaf.
     pub split: Option<Box<EffectSplit>>,
 }

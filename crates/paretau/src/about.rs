@@ -2,10 +2,11 @@
 
 use paretau_core::{Diagnostics, Error, OutcomeKind, Result, Seed, Warning};
 use paretau_data::{Reading, RoleSpec};
-use paretau_nuisance::{Estimand, OverlapReport, Score};
+use paretau_nuisance::{Estimand, OverlapReport, Ratios, Score};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::groups::GroupEffects;
 use crate::nuisances::NuisanceReport;
 
 /// Everything a model knows about its own making.
@@ -29,6 +30,9 @@ pub struct About {
     pub n_features: usize,
     /// Average effects of the first treated arm.
     pub averages: Averages,
+    /// Effects of the groups that were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<GroupEffects>,
     /// Who predicts outcomes and treatment of the rows, and how well.
     pub nuisances: NuisanceReport,
     /// What the fit had to say.
@@ -119,8 +123,48 @@ pub struct Averages {
     pub ato: Option<Estimate>,
     /// Which of them the data can speak about best: `ate`, or `ato` where the arms hardly overlap; absent when there is none.
     pub headline: Option<Population>,
-    /// Why it is not `ate`.
+    /// Why it is not `ate`; or, where an average was asked for by name, why the data cannot speak about it.
     pub reason: Option<String>,
+    /// Which one was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Population>,
+    /// A second opinion on `ate`: targeted maximum likelihood by the same nuisances and weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub targeted: Option<Estimate>,
+    /// Ratios of the outcome's probabilities, where it is yes/no.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratios: Option<RatioEstimates>,
+}
+
+/// Probabilities of a yes/no outcome, had everybody been in either arm, and their ratios.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct RatioEstimates {
+    /// Probability without treatment.
+    pub control: Estimate,
+    /// Probability with treatment.
+    pub treated: Estimate,
+    /// Risk ratio, treated over control; its interval comes from the logarithm.
+    pub risk_ratio: Option<Estimate>,
+    /// Odds ratio.
+    pub odds_ratio: Option<Estimate>,
+}
+
+impl RatioEstimates {
+    pub(crate) fn from_ratios(ratios: &Ratios) -> Result<Self> {
+        // On the ratio's own scale the standard error is the logarithm's times the ratio.
+        let exponent = |log: Option<Score>| -> Option<Estimate> {
+            let log = Estimate::from_score(log?).ok()?;
+            let value = log.value.exp();
+            let found = Estimate { value, se: value * log.se, lo: log.lo.exp(), hi: log.hi.exp() };
+            [found.value, found.se, found.lo, found.hi].iter().all(|v| v.is_finite()).then_some(found)
+        };
+        Ok(Self {
+            control: Estimate::from_score(ratios.control)?,
+            treated: Estimate::from_score(ratios.treated)?,
+            risk_ratio: exponent(ratios.log_risk_ratio),
+            odds_ratio: exponent(ratios.log_odds_ratio),
+        })
+    }
 }
 
 /// Over whom an average is taken.

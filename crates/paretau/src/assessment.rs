@@ -1,16 +1,18 @@
 //! What can be said about a fit's training rows, computed once: propensities, weights, averages, overlap, findings and
 //! warnings. The page, the summary, the model file and `effect` all show what stands here.
 
-use paretau_core::{FitContext, Result, Warning};
+use paretau_core::{FitContext, OutcomeKind, Result, Warning};
+use paretau_data::TableColumn;
 use paretau_nuisance::weights::BOUND;
 use paretau_nuisance::{
-    LEAST_EFFECTIVE_ROWS, Nuisance, Observed, OverlapOptions, OverlapReport, Rule, StackedNuisances, Weights,
-    average_effect, overlap_report,
+    LEAST_EFFECTIVE_ROWS, Nuisance, Observed, OverlapOptions, OverlapReport, RowEvidence, Rule, StackedNuisances,
+    Weights, average_effect, effective_rows, overlap_report, ratios, targeted_average,
 };
 use paretau_report::Findings;
 
-use crate::about::{Arm, Averages, Estimate, Population};
+use crate::about::{Arm, Averages, Estimate, Population, RatioEstimates};
 use crate::fit::Fitted;
+use crate::groups::{self, GroupEffects, TrainingEvidence};
 use crate::nuisances::{self, NuisanceReport};
 use crate::prepared::{Pair, Prepared};
 use crate::propensity_weights::PropensityWeights;
@@ -25,6 +27,8 @@ pub(crate) struct Assessment {
     pub(crate) arms: Vec<Arm>,
     /// Average effects of the first treated arm.
     pub(crate) averages: Averages,
+    /// Effects of the groups that were asked for.
+    pub(crate) groups: Option<GroupEffects>,
     /// Who predicts outcomes and treatment, and how well.
     pub(crate) nuisances: NuisanceReport,
     /// How far the control and the first treated arm overlap.
@@ -35,6 +39,18 @@ pub(crate) struct Assessment {
     pub(crate) warnings: Vec<Warning>,
     /// Gives new rows their propensity and weight as the training rows have them.
     pub(crate) propensity_weights: PropensityWeights,
+    /// What further questions about the rows need.
+    pub(crate) evidence: TrainingEvidence,
+}
+
+/// What the user asks about the rows.
+pub(crate) struct Wishes<'a> {
+    /// Columns of the whole table that make groups.
+    pub(crate) by: &'a [TableColumn],
+    /// Rows of that table.
+    pub(crate) n_rows: usize,
+    /// Whose average is the headline.
+    pub(crate) estimand: Option<Population>,
 }
 
 /// The rows of two arms with the nuisances and the weights that every number about them stands on.
@@ -62,68 +78,67 @@ impl<'a> Weighted<'a> {
         Observed::of(&self.pair.design)
     }
 
+    /// What averages of some of the rows need.
+    pub(crate) fn evidence<'r>(&'r self, rows: &'r Observed<'r>, population: Population) -> RowEvidence<'r> {
+        let (nuisance, inverse_weights) = (&self.nuisance, self.weights.smooth.as_slice());
+        RowEvidence { rows, nuisance, inverse_weights, estimand: population.estimand() }
+    }
+
     /// Average effects, as far as enough rows carry them, and which of them the data can speak about.
-    fn averages(&self) -> Result<Averages> {
+    fn averages(&self, asked: Option<Population>) -> Result<Averages> {
         let rows = self.rows()?;
+        let all: Vec<usize> = (0..rows.len()).collect();
+        let inverse = &self.weights.smooth;
         let average = |population: Population| -> Result<Option<Estimate>> {
-            if !self.carried(population) {
+            let effective = effective_rows(&rows, &self.nuisance, inverse, population.estimand(), &all);
+            if effective.iter().any(|n| *n < LEAST_EFFECTIVE_ROWS) {
                 return Ok(None);
             }
-            let average = average_effect(&rows, &self.nuisance, &self.weights.smooth, population.estimand())?;
+            let average = average_effect(&rows, &self.nuisance, inverse, population.estimand())?;
             Estimate::from_score(average.score).map(Some)
         };
         let [ate, att, atc, ato] = Population::ALL.map(average);
         let (ate, att, atc, ato) = (ate?, att?, atc?, ato?);
-        let (headline, reason) = match self.overlap.extrapolates() {
-            None if ate.is_some() => (Some(Population::Ate), None),
-            Some(reason) if ato.is_some() => (Some(Population::Ato), Some(reason)),
-            _ => {
-                let few = self.overlap.arms.iter().map(|arm| arm.n).min().unwrap_or(0);
-                let reason = format!(
-                    "fewer than {LEAST_EFFECTIVE_ROWS} effective rows in one arm (the smaller arm has {few} rows)"
-                );
-                (ato.map(|_| Population::Ato), Some(reason))
-            }
+        let outcome = self.pair.design.outcome();
+        let (targeted, ratios) = if ate.is_some() {
+            let targeted = Estimate::from_score(targeted_average(&rows, &self.nuisance, inverse, outcome)?)?;
+            let ratios = match outcome {
+                OutcomeKind::Binary => Some(RatioEstimates::from_ratios(&ratios(&rows, &self.nuisance, inverse)?)?),
+                OutcomeKind::Continuous => None,
+            };
+            (Some(targeted), ratios)
+        } else {
+            (None, None)
         };
-        Ok(Averages { ate, att, atc, ato, headline, reason })
-    }
-
-    /// Whether enough effective rows of both arms carry an average.
-    fn carried(&self, population: Population) -> bool {
-        let t = self.pair.design.t();
-        // What each row of the other arm, or of both, counts in the average.
-        let weight = |i: usize| match population {
-            Population::Ate => self.weights.smooth[i],
-            Population::Att => {
-                if t[i] == 1 {
-                    1.0
-                } else {
-                    self.weights.smooth[i] - 1.0
+        let extrapolates = self.overlap.extrapolates();
+        let few = || {
+            let few = self.overlap.arms.iter().map(|arm| arm.n).min().unwrap_or(0);
+            format!("fewer than {LEAST_EFFECTIVE_ROWS} effective rows in one arm (the smaller arm has {few} rows)")
+        };
+        let (headline, reason) = match (asked, extrapolates) {
+            (Some(asked), reason) => {
+                let found = match asked {
+                    Population::Ate => ate,
+                    Population::Att => att,
+                    Population::Atc => atc,
+                    Population::Ato => ato,
+                };
+                match found {
+                    None => (None, Some(few())),
+                    Some(_) => (Some(asked), reason.filter(|_| asked != Population::Ato)),
                 }
             }
-            Population::Atc => {
-                if t[i] == 0 {
-                    1.0
-                } else {
-                    self.weights.smooth[i] - 1.0
-                }
-            }
-            Population::Ato => (f64::from(t[i]) - self.nuisance.e[i]).abs(),
+            (None, None) if ate.is_some() => (Some(Population::Ate), None),
+            (None, Some(reason)) if ato.is_some() => (Some(Population::Ato), Some(reason)),
+            (None, _) => (ato.map(|_| Population::Ato), Some(few())),
         };
-        [0, 1].into_iter().all(|arm| {
-            let (mut sum, mut squares) = (0.0, 0.0);
-            for i in (0..t.len()).filter(|&i| t[i] == arm) {
-                let w = weight(i).max(0.0) * self.pair.design.weight().map_or(1.0, |w| w[i]);
-                (sum, squares) = (sum + w, squares + w * w);
-            }
-            squares > 0.0 && sum * sum / squares >= LEAST_EFFECTIVE_ROWS
-        })
+        Ok(Averages { ate, att, atc, ato, headline, reason, asked, targeted, ratios })
     }
 }
 
 impl Assessment {
     /// Assesses a fit.
-    pub(crate) fn of(fitted: &Fitted, ctx: &FitContext<'_>) -> Result<Self> {
+    pub(crate) fn of(fitted: &Fitted, wishes: &Wishes<'_>, ctx: &FitContext<'_>) -> Result<Self> {
         let own = fitted.prepared.encoded_for(nuisances::HANDLES)?;
         let readable = own.as_ref().unwrap_or(&fitted.prepared);
         let first = fitted.prepared.pair(1, &fitted.predictions[0])?;
@@ -131,8 +146,18 @@ impl Assessment {
         let nuisances = NuisanceReport::of(&stacked, &first.design);
         let StackedNuisances { nuisance, propensity_model, .. } = stacked;
         let weighted = Weighted::new(&first, nuisance)?;
-        let averages = weighted.averages()?;
-        let findings = findings::find(&weighted, fitted.held_out)?;
+        let averages = weighted.averages(wishes.estimand)?;
+        let population = averages.headline.unwrap_or(Population::Ate);
+        let observed = weighted.rows()?;
+        let rows = weighted.evidence(&observed, population);
+        let groups = if wishes.by.is_empty() {
+            None
+        } else {
+            let by = groups::partitions(wishes.by, &first.assigned.rows);
+            Some(GroupEffects::of(&rows, population, &by, ctx.seed)?)
+        };
+        let evidence = TrainingEvidence::new(&rows, population, (&first.assigned.rows, wishes.n_rows), ctx.seed);
+        let findings = findings::find(&weighted, population, fitted.held_out, ctx.seed)?;
         let warnings = warnings::of_fit(fitted, &first, (&weighted.overlap, &findings, &averages), ctx.seed);
         let map = weighted.weights.map.clone();
         let propensity_weights =
@@ -141,7 +166,7 @@ impl Assessment {
         let mut overlap = weighted.overlap;
         // The model file names the rows most at risk, not a million of them.
         overlap.rows_at_risk.truncate(MOST_ROWS_AT_RISK);
-        Ok(Self { arms, averages, nuisances, overlap, findings, warnings, propensity_weights })
+        Ok(Self { arms, averages, groups, nuisances, overlap, findings, warnings, propensity_weights, evidence })
     }
 }
 
@@ -160,7 +185,7 @@ fn arms(fitted: &Fitted, readable: &Prepared, first: Option<Estimate>, ctx: &Fit
             1 => first,
             _ => {
                 let pair = prepared.pair(k, &fitted.predictions[k - 1])?;
-                Weighted::new(&pair, stack(readable, fitted, k, ctx)?.nuisance)?.averages()?.ate
+                Weighted::new(&pair, stack(readable, fitted, k, ctx)?.nuisance)?.averages(None)?.ate
             }
         };
         Ok(Arm { name: name.clone(), n_rows, ate })

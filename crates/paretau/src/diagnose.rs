@@ -1,13 +1,13 @@
 //! Looking at data before any effect is estimated: do the arms overlap, and what does weighting do to them?
 
-use paretau_core::{FitContext, Observer, Result, Seed};
+use paretau_core::{FitContext, Observer, Result, Seed, Warning};
 use paretau_data::{RoleSpec, Table};
 use paretau_nuisance::weights::BOUND;
 use paretau_nuisance::{FeatureBalance, OverlapOptions, OverlapReport, Rule, Weights, overlap_report};
 
 use crate::findings::feature_balance;
-use crate::nuisances;
 use crate::prepared::{ArmsWanted, Prepared};
+use crate::{nuisances, warnings};
 
 /// What there is to say about a table before a fit.
 #[derive(Debug, Clone, serde::Serialize)]
@@ -22,6 +22,8 @@ pub struct Diagnosis {
     pub overlap: OverlapReport,
     /// How far apart the arms are before and after weighting by smoothed inverse propensities, worst before first.
     pub balance: Vec<FeatureBalance>,
+    /// What to be careful about, most severe first: columns that look measured after the treatment, poor overlap, odd cells.
+    pub warnings: Vec<Warning>,
     /// What was done to the data.
     pub notes: Vec<String>,
 }
@@ -36,14 +38,15 @@ pub fn diagnose(table: Table, roles: &RoleSpec, seed: Seed, observer: &dyn Obser
     let mut overlap = overlap_report(&e, &weights, (design.t(), design.weight()), &OverlapOptions::default())?;
     overlap.rows_at_risk.iter_mut().for_each(|row| *row = assigned.rows[*row]);
     let balance = feature_balance(assigned, design, &weights)?;
-    let mut notes = prepared.notes();
-    notes.extend(assigned.warnings.iter().map(|warning| format!("warning: {}", warning.message)));
+    let warnings = warnings::of_data(&prepared, &overlap, seed);
+    let notes = prepared.notes();
     Ok(Diagnosis {
         n_rows: design.n_rows(),
         rows_left_out: assigned.rows_left_out,
         n_features: design.x().n_cols(),
         overlap,
         balance,
+        warnings,
         notes,
     })
 }

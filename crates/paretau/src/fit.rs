@@ -6,11 +6,11 @@ use paretau_core::{
 };
 use paretau_data::{RoleSpec, Table};
 
-use crate::about::{About, Arm};
-use crate::assessment::Assessment;
+use crate::about::{About, Arm, Population};
+use crate::assessment::{Assessment, Wishes};
 use crate::model::Model;
 use crate::prepared::{ArmsWanted, Prepared};
-use crate::{registry, scale};
+use crate::{groups, registry, scale};
 
 /// What to fit and how.
 #[derive(Clone)]
@@ -27,6 +27,10 @@ pub struct FitOptions<'a> {
     pub observer: &'a dyn Observer,
     /// Where a long fit leaves its state.
     pub checkpoint: Option<&'a dyn CheckpointStore>,
+    /// Columns whose groups get an average effect each.
+    pub by: Vec<String>,
+    /// Whose average is the headline; without a wish it is the one that the data can speak about best.
+    pub estimand: Option<Population>,
 }
 
 impl<'a> FitOptions<'a> {
@@ -39,6 +43,8 @@ impl<'a> FitOptions<'a> {
             valid_share: DEFAULT_VALID_SHARE,
             observer: &Silent,
             checkpoint: None,
+            by: vec![],
+            estimand: None,
         }
     }
 }
@@ -57,6 +63,7 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
     };
     let source = table.source.path.as_deref().and_then(|path| path.file_name()?.to_str().map(str::to_owned));
     let reading = table.reading.clone();
+    let (by, n_rows) = (groups::columns(&table, roles, &options.by)?, table.n_rows());
     // Who names the treated value wants it compared with the control, and with nothing else.
     let several = entry.info().handles.many_arms && roles.treated_value.is_none();
     let arms = if several { ArmsWanted::All } else { ArmsWanted::Pair };
@@ -66,8 +73,8 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
         ctx.event(&Event::Note { message: note.clone() });
     }
     let fitted = Fitted::new(estimator.as_ref(), prepared, (entry.info().name, &roles.outcome), &ctx)?;
-    let Assessment { arms, averages, nuisances, overlap, findings, warnings, propensity_weights } =
-        Assessment::of(&fitted, &ctx)?;
+    let Assessment { arms, averages, groups, nuisances, overlap, findings, warnings, propensity_weights, evidence } =
+        Assessment::of(&fitted, &Wishes { by: &by, n_rows, estimand: options.estimand }, &ctx)?;
     let Fitted { prepared, model, .. } = fitted;
     let about = About {
         estimator: entry.info().name.to_owned(),
@@ -79,6 +86,7 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
         n_features: prepared.design.x().n_cols(),
         arms,
         averages,
+        groups,
         nuisances,
         diagnostics: model.diagnostics().clone(),
         overlap,
@@ -90,7 +98,7 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
         source,
         reading,
     };
-    Ok(Model::new(entry, about, prepared.encoder, model, propensity_weights, findings))
+    Ok(Model::new(entry, about, prepared.encoder, model, propensity_weights, findings).with_evidence(evidence))
 }
 
 /// A fitted estimator with the rows it was fitted on and its predictions for them.

@@ -48,6 +48,7 @@ mod diagnose;
 mod evaluate;
 mod findings;
 mod fit;
+mod groups;
 mod model;
 pub mod model_file;
 mod nuisances;
@@ -60,12 +61,13 @@ mod summary;
 mod threads;
 mod warnings;
 
-pub use about::{About, Arm, Averages, Estimate, Population};
+pub use about::{About, Arm, Averages, Estimate, Population, RatioEstimates};
 pub use configured::ConfiguredEstimator;
 pub use describe::{Description, ParamDescription, describe};
 pub use diagnose::{Diagnosis, diagnose};
 pub use evaluate::evaluate;
 pub use fit::{FitOptions, fit};
+pub use groups::{GroupEffect, GroupEffects};
 pub use model::{Model, Predictions};
 pub use nuisances::{NuisanceReport, Yardstick, yardstick};
 pub use prepared::{ArmsWanted, Prepared};
@@ -80,8 +82,8 @@ pub use paretau_core::{
     Abilities, CheckpointStore, Column, ColumnKind, ConfigEntry, Csr, DEFAULT_VALID_SHARE, Dense, Design, Diagnostics,
     Effects, Error, ErrorKind, Estimator, EstimatorEntry, EstimatorInfo, Event, Family, FeatureRole, Features,
     FitContext, FittedModel, Handles, Importance, Interrupt, Observer, Oracle, OutcomeKind, ParamKind, ParamSpec,
-    Params, Result, Rng, Role, SearchRange, Seed, Silent, Split, State, Tensor, Toolbox, Want, Warning, param_text,
-    parameter_of, printable, set_pairs,
+    Params, Result, Rng, Role, SearchRange, Seed, Severity, Silent, Split, State, Tensor, Toolbox, Want, Warning,
+    param_text, parameter_of, printable, set_pairs,
 };
 pub use paretau_report::{Findings, ModelRecords};
 

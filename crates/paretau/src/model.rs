@@ -9,6 +9,7 @@ use paretau_report::Findings;
 use serde::{Deserialize, Serialize};
 
 use crate::about::About;
+use crate::groups::{GroupEffects, TrainingEvidence};
 use crate::propensity_weights::{PropensityWeights, RowWeights};
 use crate::{model_file, registry};
 
@@ -20,6 +21,8 @@ pub struct Model {
     fitted: Box<dyn FittedModel>,
     propensity_weights: PropensityWeights,
     findings: Option<Findings>,
+    /// What is known about the training rows, as long as the model has not been saved and read again.
+    evidence: Option<TrainingEvidence>,
 }
 
 impl std::fmt::Debug for Model {
@@ -61,7 +64,22 @@ impl Model {
         propensity_weights: PropensityWeights,
         findings: Findings,
     ) -> Self {
-        Self { entry, about, encoder, fitted, propensity_weights, findings: Some(findings) }
+        Self { entry, about, encoder, fitted, propensity_weights, findings: Some(findings), evidence: None }
+    }
+
+    pub(crate) fn with_evidence(self, evidence: TrainingEvidence) -> Self {
+        Self { evidence: Some(evidence), ..self }
+    }
+
+    /// Average effects of the groups that some columns make of the training rows. The columns have a cell for every row of
+    /// the table of the fit. A model that was read from a file knows no rows, only the groups that were asked for at the fit.
+    pub fn group_effects(&self, by: &Table) -> Result<GroupEffects> {
+        let evidence = self.evidence.as_ref().ok_or_else(|| {
+            Error::unfit(
+                "the model was read from a file, which keeps no training rows: ask for the groups when it is fitted (--by)",
+            )
+        })?;
+        evidence.group_effects(by)
     }
 
     /// The estimator it came from.
@@ -145,7 +163,7 @@ impl Model {
             return Err(Error::bad_model("its description and its estimator disagree about the number of arms"));
         }
         let propensity_weights = PropensityWeights::load(&state.nested("propensity")?, encoder.columns().len())?;
-        Ok(Self { entry, about, encoder, fitted, propensity_weights, findings })
+        Ok(Self { entry, about, encoder, fitted, propensity_weights, findings, evidence: None })
     }
 
     /// The bytes of the model's file.

@@ -3,10 +3,11 @@
 use paretau_core::{DEFAULT_VALID_SHARE, Result, set_pairs};
 use paretau_nuisance::{ArmOverlap, OverlapReport};
 use paretau_report::{
-    Average, Bin, Curve, FurtherArm, Interval, Making, ModelRecords, OverlapSummary, Param, Question,
+    AskedGroup, Average, Bin, Curve, FurtherArm, Interval, Making, ModelRecords, OverlapSummary, Param, Question,
 };
 
 use crate::about::{About, Arm, Estimate, Population};
+use crate::groups::GroupEffect;
 use crate::model::Model;
 
 /// One self-contained HTML page about a model.
@@ -33,6 +34,9 @@ pub fn records(model: &Model) -> ModelRecords {
         },
         averages: averages(about),
         scope: about.averages.reason.clone(),
+        asked: about.averages.asked.is_some(),
+        more: about.averages.more_in_words().iter().map(|line| sentence(line)).collect(),
+        groups: about.groups.iter().flat_map(|found| found.groups.iter().map(asked_group)).collect(),
         further_arms: about.further_arms().iter().filter_map(further_arm).collect(),
         warnings: about.warnings.iter().map(|w| sentence(&w.message)).collect(),
         notes: about.notes.clone(),
@@ -54,6 +58,18 @@ pub fn records(model: &Model) -> ModelRecords {
 
 fn interval(e: Estimate) -> Interval {
     Interval { value: e.value, lo: e.lo, hi: e.hi }
+}
+
+fn asked_group(group: &GroupEffect) -> AskedGroup {
+    AskedGroup {
+        column: group.column.clone(),
+        level: group.level.clone(),
+        n: group.n,
+        effective: group.effective,
+        effect: group.effect.map(interval),
+        band: group.band,
+        reason: group.reason.clone(),
+    }
 }
 
 fn further_arm(arm: &Arm) -> Option<FurtherArm> {
@@ -219,6 +235,14 @@ fn command(model: &Model) -> String {
     }
     if let Some((mu0, mu1)) = &roles.truth {
         flag("truth", &format!("{mu0},{mu1}"));
+    }
+    if let Some(groups) = &about.groups {
+        let mut by: Vec<&str> = groups.groups.iter().map(|g| g.column.as_str()).collect();
+        by.dedup();
+        flag("by", &by.join(","));
+    }
+    if let Some(asked) = about.averages.asked {
+        flag("estimand", asked.name());
     }
     flag("estimator", &about.estimator);
     for param in params(model).iter().filter(|p| p.value != p.default) {

@@ -2,7 +2,8 @@
 
 use paretau_core::Role;
 
-use crate::about::{About, Estimate, Population};
+use crate::about::{About, Averages, Estimate, Population};
+use crate::groups::GroupEffects;
 use crate::model::Model;
 
 /// Features of one role that are named.
@@ -27,6 +28,8 @@ impl Model {
         if !others.is_empty() {
             lines.push(others.join("; "));
         }
+        lines.extend(about.averages.more_in_words());
+        lines.extend(about.groups.iter().flat_map(group_lines));
         lines.push(about.nuisances.in_words());
         if !about.further_arms().is_empty() {
             let (rows, arms) = (about.n_rows, about.arms.len());
@@ -67,6 +70,14 @@ fn headline(about: &About) -> String {
         Some((population, e)) => {
             let (value, lo, hi) = (four_digits(e.value), four_digits(e.lo), four_digits(e.hi));
             match population {
+                asked if about.averages.asked.is_some() => {
+                    let over =
+                        if asked == Population::Ate { String::new() } else { format!(" over {}", asked.words()) };
+                    let but = about.averages.reason.as_deref().map_or_else(String::new, |reason| {
+                        format!("; asked for, but the data can hardly speak about it: {reason}")
+                    });
+                    format!("average effect {what}{over}: {value} (95 % interval {lo} to {hi}){but}")
+                }
                 Population::Ate => format!("average effect {what}: {value} (95 % interval {lo} to {hi})"),
                 other => format!(
                     "average effect {what} over {}: {value} (95 % interval {lo} to {hi}); not over everyone, because {reason}",
@@ -75,6 +86,57 @@ fn headline(about: &About) -> String {
             }
         }
     }
+}
+
+impl Averages {
+    /// What else is known about the average over everyone: the second opinion and, for yes/no outcomes, ratios.
+    pub(crate) fn more_in_words(&self) -> Vec<String> {
+        let targeted = self
+            .targeted
+            .map(|e| format!("second opinion on the average over everyone (targeted): {}", with_interval(&e)));
+        let ratios = self.ratios.map(|r| {
+            let named = |name: &str, e: Option<Estimate>| e.map(|e| format!("{name} {}", with_interval(&e)));
+            let parts = [
+                Some(format!(
+                    "probability of the outcome over everyone {} without treatment, {} with it",
+                    four_digits(r.control.value),
+                    four_digits(r.treated.value)
+                )),
+                named("risk ratio", r.risk_ratio),
+                named("odds ratio", r.odds_ratio),
+            ];
+            parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+        });
+        targeted.into_iter().chain(ratios).collect()
+    }
+}
+
+/// The groups that were asked for, a line each.
+fn group_lines(found: &GroupEffects) -> Vec<String> {
+    let over = match found.estimand {
+        Population::Ate => String::new(),
+        other => format!(" over {}", other.words()),
+    };
+    let mut lines =
+        vec![format!("average effects of groups{over} (95 % interval; band that holds all groups at once):")];
+    lines.extend(found.groups.iter().map(|g| {
+        let rows = format!(
+            "{} untreated and {} treated rows, effective {:.0} and {:.0}",
+            g.n[0], g.n[1], g.effective[0], g.effective[1]
+        );
+        match (&g.effect, g.band) {
+            (Some(effect), Some((lo, hi))) => format!(
+                "  {} {}: {}; band {} to {}; {rows}",
+                g.column,
+                g.level,
+                with_interval(effect),
+                four_digits(lo),
+                four_digits(hi)
+            ),
+            _ => format!("  {} {}: no estimate: {}", g.column, g.level, g.reason.as_deref().unwrap_or("too few rows")),
+        }
+    }));
+    lines
 }
 
 fn with_interval(estimate: &Estimate) -> String {

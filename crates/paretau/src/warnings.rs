@@ -7,10 +7,12 @@ use paretau_report::{Balance, Findings};
 use crate::about::Averages;
 use crate::findings;
 use crate::fit::Fitted;
-use crate::prepared::Pair;
+use crate::prepared::{Pair, Prepared};
+use crate::summary::four_digits;
 
-/// All warnings about a fit. Features that determine the outcome come first, for they explain most of what else looks odd;
-/// then the overlap and the balance, which bear on everything else; then what the data and the estimator had to say.
+/// All warnings about a fit, by severity. Within one, features that determine the outcome come first, for they explain most of
+/// what else looks odd; then the overlap and the balance, which bear on everything else; then what the data and the estimator
+/// had to say.
 pub(crate) fn of_fit(
     fitted: &Fitted,
     pair: &Pair<'_>,
@@ -25,7 +27,59 @@ pub(crate) fn of_fit(
     all.extend(fitted.prepared.assigned.warnings.iter().cloned());
     all.extend(fitted.model.diagnostics().warnings.iter().cloned());
     all.extend(averages.ate.and_then(|ate| findings::cross_check(found.effects.mean, &ate)));
+    all.extend(second_opinion(averages));
+    all.extend(ranking(found));
+    by_severity(&mut all);
     all
+}
+
+/// What can be said before a fit: features that determine the outcome, then the overlap, then what looks wrong in columns.
+pub(crate) fn of_data(prepared: &Prepared, overlap: &OverlapReport, seed: Seed) -> Vec<Warning> {
+    let names = prepared.assigned.features.columns().iter().map(|column| column.name.as_str());
+    let mut all: Vec<Warning> = findings::determined(&prepared.design, names, seed).into_iter().collect();
+    all.extend(overlap.warnings.iter().cloned());
+    all.extend(prepared.assigned.warnings.iter().cloned());
+    by_severity(&mut all);
+    all
+}
+
+/// The most severe first, otherwise in their order.
+fn by_severity(all: &mut [Warning]) {
+    all.sort_by_key(Warning::severity);
+}
+
+/// A warning when two doubly robust estimates by the same nuisances and weights disagree: then single rows with large weights
+/// decide.
+fn second_opinion(averages: &Averages) -> Option<Warning> {
+    let (first, second) = (averages.ate?, averages.targeted?);
+    (!(first.lo..=first.hi).contains(&second.value)).then(|| {
+        Warning::new(
+            "second-opinion-differs",
+            format!(
+                "a second opinion on the average over everyone, {}, lies outside the interval of the first, {} to {}: a few \
+                 rows with large weights decide; prefer the overlap-weighted average, or leave out the rows at risk",
+                four_digits(second.value),
+                four_digits(first.lo),
+                four_digits(first.hi)
+            ),
+        )
+    })
+}
+
+/// A warning when those with the largest predicted effects do not gain more than those with the smallest.
+fn ranking(found: &Findings) -> Option<Warning> {
+    let (first, last) = (found.groups.first()?, found.groups.last()?);
+    (found.groups.len() > 1 && last.seen.value <= first.seen.value).then(|| {
+        Warning::new(
+            "ranking-not-confirmed",
+            format!(
+                "the people with the largest predicted effects do not gain more than those with the smallest (seen {} against \
+                 {}): do not choose people by these predictions",
+                four_digits(last.seen.value),
+                four_digits(first.seen.value)
+            ),
+        )
+    })
 }
 
 /// A warning when weighting leaves the arms apart by more than chance would.

@@ -25,7 +25,10 @@ pub(crate) fn run(args: &DiagnoseArgs, common: &Common) -> Result<()> {
     let mut lines = diagnosis.notes.clone();
     lines.push(format!("{} rows, {} features after encoding", diagnosis.n_rows, diagnosis.n_features));
     lines.extend(diagnosis.overlap.in_words());
-    lines.extend(diagnosis.overlap.warnings.iter().map(|w| format!("warning: {}", w.message)));
+    lines.extend(diagnosis.warnings.iter().map(|w| format!("warning: {}", w.message)));
+    if diagnosis.warnings.is_empty() {
+        lines.push("no warnings from these checks".to_owned());
+    }
     let extreme: Vec<String> =
         diagnosis.overlap.rows_at_risk.iter().take(10).map(|row| (row + 1).to_string()).collect();
     if !extreme.is_empty() {
@@ -69,6 +72,7 @@ fn diagnose_model(model: &Model, common: &Common) -> Result<()> {
     if common.json {
         return output::json(&json!({
             "estimator": about.estimator, "overlap": about.overlap, "diagnostics": about.diagnostics, "notes": about.notes,
+            "warnings": about.warnings,
             "balance": model.findings().map(|f| &f.balance),
         }));
     }

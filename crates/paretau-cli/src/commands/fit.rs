@@ -1,7 +1,7 @@
 //! `paretau fit`: one estimator, one model file.
 
 use anyhow::Result;
-use paretau::{CheckpointStore, FitOptions, Model, Seed};
+use paretau::{CheckpointStore, FitOptions, Model, Population, Seed};
 use serde_json::{Value, json};
 
 use crate::args::{Common, FitArgs};
@@ -26,6 +26,8 @@ pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
         valid_share: valid,
         observer: &progress,
         checkpoint: checkpoint.as_ref().map(|c| c as &dyn CheckpointStore),
+        by: args.by.clone(),
+        estimand: args.estimand.as_deref().map(Population::find).transpose()?,
         ..FitOptions::new(&args.estimator.estimator)
     };
     // A wrong name should not have to wait for the data to be read.

@@ -209,6 +209,25 @@ class Estimator(BaseEstimator):
         self._check_fitted()
         return OverlapReport(json.loads(self.model_.about())["overlap"], self.model_.overlap_lines())
 
+    def group_effects(self, by: Any) -> list[dict[str, Any]]:
+        """Average effects of groups of the training rows, doubly robust, with 95 % intervals and a band over all groups.
+
+        `by` has one row per row that was fitted, in the same order: a data frame or a series (text, numbers, dates), or an
+        array. Numbers with many values are put into quantile bins; rows without a value are a group of their own. Each group
+        has `column`, `level`, `n` and `effective` (rows and effective rows without and with treatment), `effect` (`value`,
+        `se`, `lo`, `hi`), `band` (ends of the band that holds all groups at once), and a `reason` where too few rows carry
+        an effect. A model that was loaded or unpickled knows no rows: ask before saving.
+        """
+        self._check_fitted()
+        if hasattr(by, "to_frame") and not _frames.is_frame(by):
+            by = by.to_frame(by.name if getattr(by, "name", None) else "group")
+        elif not _frames.is_frame(by) and np.ndim(by) == 1:
+            by = np.asarray(by, dtype=np.float64).reshape(-1, 1)
+        x = _tables.read(by)
+        table = Table()
+        x.add_to(table, x.names if x.names is not None else [f"by{k}" for k in range(x.n_cols)])
+        return json.loads(self.model_.group_effects(table))["groups"]
+
     def summary(self) -> str:
         """The fit in a dozen lines of text."""
         self._check_fitted()

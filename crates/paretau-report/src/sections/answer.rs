@@ -6,7 +6,7 @@ use paretau_core::Result;
 
 use super::{Section, unit};
 use crate::axis::Axis;
-use crate::html::{code, escape};
+use crate::html::{Cell, Table, code, escape};
 use crate::number::{Unit, count, percent};
 use crate::paint::Paint;
 use crate::plot::{Key, Mark, Plot, Shape};
@@ -23,9 +23,15 @@ pub(crate) fn answer(records: &ModelRecords) -> Result<Section> {
     let mut html = String::new();
     match (records.averages.first(), &records.scope) {
         (Some(average), scope) => {
-            let whom = scope.is_some().then_some(average.of.as_str());
+            let whom = (scope.is_some() || records.asked).then_some(average.of.as_str());
             let _ = write!(html, "<p class=\"lead\">{}</p>", sentence(&records.question, whom, average.effect, unit));
-            if let Some(reason) = scope {
+            if let Some(reason) = scope.as_ref().filter(|_| records.asked) {
+                let _ = write!(
+                    html,
+                    "<p>This average was asked for, but the data can hardly speak about it: {}.</p>",
+                    escape(reason)
+                );
+            } else if let Some(reason) = scope {
                 let _ = write!(
                     html,
                     "<p>An average over everybody would rest on extrapolation: {}. The answer is about {}.</p>",
@@ -39,11 +45,13 @@ pub(crate) fn answer(records: &ModelRecords) -> Result<Section> {
             let _ = write!(html, "<p class=\"lead\">No average effect is reported: {}.</p>", escape(reason));
         }
     }
+    html += &records.more.iter().map(|line| format!("<p>{}</p>", escape(line))).collect::<String>();
     html += &further_arms(records, unit);
     html += &warnings(&records.warnings);
     let chart =
         if records.averages.is_empty() { String::new() } else { averages(records, unit).html(&meanings(records))? };
     let _ = write!(html, "<div class=\"pair\"><div>{}</div>{chart}</div>", context(records, unit));
+    html += &asked_groups(records, unit);
     Ok(Section { id: "answer", heading: "The answer", html })
 }
 
@@ -93,6 +101,57 @@ fn further_arms(records: &ModelRecords, unit: Unit) -> String {
         "<p>This page is about {treated} against {control} and the people in these two arms. The further arms against {control}, on \
          average:</p><ul>{}</ul>",
         items.collect::<String>()
+    )
+}
+
+/// The groups that were asked for.
+fn asked_groups(records: &ModelRecords, unit: Unit) -> String {
+    if records.groups.is_empty() {
+        return String::new();
+    }
+    let shown = |v: f64| Cell::number(v, &unit.show(v));
+    let rows = records.groups.iter().map(|g| {
+        let effect = match (&g.effect, &g.reason) {
+            (Some(effect), _) => shown(effect.value),
+            (None, reason) => Cell::text(reason.as_deref().unwrap_or("too few rows")),
+        };
+        let end = |v: Option<f64>| v.map_or_else(Cell::none, shown);
+        vec![
+            Cell::html(code(&g.column)),
+            Cell::text(&g.level),
+            effect,
+            end(g.effect.map(|e| e.lo)),
+            end(g.effect.map(|e| e.hi)),
+            end(g.band.map(|b| b.0)),
+            end(g.band.map(|b| b.1)),
+            Cell::number(g.n[0] as f64, &count(g.n[0])),
+            Cell::number(g.n[1] as f64, &count(g.n[1])),
+            Cell::number(g.effective[0], &format!("{:.0}", g.effective[0])),
+            Cell::number(g.effective[1], &format!("{:.0}", g.effective[1])),
+        ]
+    });
+    let table = Table {
+        caption: "Average effects of groups",
+        header: &[
+            "column",
+            "group",
+            "effect",
+            "from",
+            "to",
+            "band from",
+            "band to",
+            "untreated",
+            "treated",
+            "effective untreated",
+            "effective treated",
+        ],
+        rows: rows.collect(),
+    };
+    format!(
+        "<h3>Groups that were asked for</h3><p>Doubly robust averages{}. Each interval (from, to) holds its own group's effect \
+         with 95 % probability, the band all of them at once; compare groups by the band.</p>{}",
+        if unit.suffix.is_empty() { String::new() } else { format!(", in{}", unit.suffix) },
+        table.html()
     )
 }
 

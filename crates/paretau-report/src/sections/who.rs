@@ -29,6 +29,9 @@ pub(crate) fn who(records: &ModelRecords) -> Result<Option<Section>> {
     html += "</div><div class=\"pair\">";
     if findings.groups.len() > 1 {
         html += &groups(question, findings, unit).html(&agreement(findings))?;
+    } else if !effects.held_out {
+        html += "<div><h3>Does the ranking hold?</h3><p>These people cannot tell: the model learnt from them. \
+                 <code>paretau evaluate</code> on other rows shows.</p></div>";
     }
     html += &tree(findings, unit);
     html += "</div>";
@@ -221,24 +224,25 @@ fn agreement(findings: &Findings) -> String {
              predictions."
         }
     };
-    let rosy = if findings.effects.held_out {
-        ""
-    } else {
-        " The model learnt from these very people, so this looks better than it would for new ones: \
-         <code>paretau evaluate</code> on other rows shows."
-    };
-    format!(
-        "People in groups of equal size by predicted effect; what was seen is a doubly robust estimate. {how}{rosy}"
-    )
+    format!("People in groups of equal size by predicted effect; what was seen is a doubly robust estimate. {how}")
 }
 
 fn tree(findings: &Findings, unit: Unit) -> String {
     let Some(tree) = &findings.tree else { return String::new() };
-    let mut out = format!(
-        "<figure id=\"tree\" class=\"tree\"><h3>The effect as a small tree</h3><p>A few questions that account for {} of the \
-         differences between predicted effects. In brackets: what was seen in the group, with its 95 % interval.</p><ul>",
-        percent(tree.explained)
-    );
+    let [choosing, seeing] = tree.rows;
+    let how = if tree.root.split.is_some() {
+        format!(
+            "Questions were chosen on {} people; in brackets is what was seen in the {} others, who had no say in them, with \
+             intervals that hold for all groups of the tree at once (95 %). The questions account for {} of the \
+             differences between predicted effects.",
+            count(choosing),
+            count(seeing),
+            percent(tree.explained)
+        )
+    } else {
+        format!("Among {} people no question tells effects apart beyond chance.", count(choosing))
+    };
+    let mut out = format!("<figure id=\"tree\" class=\"tree\"><h3>The effect as a small tree</h3><p>{how}</p><ul>");
     match &tree.root.split {
         Some(split) => {
             branch(&mut out, &split.yes, &split.left, unit);
@@ -257,7 +261,7 @@ fn branch(out: &mut String, condition: &str, node: &EffectNode, unit: Unit) {
          <span class=\"n\">{} people</span></span>",
         escape(condition),
         unit.show(node.predicted),
-        interval(node.seen, unit),
+        node.seen.map_or_else(|| "too few to see".to_owned(), |seen| interval(seen, unit)),
         count(node.n)
     );
     if let Some(split) = &node.split {
@@ -289,9 +293,9 @@ fn subgroups(findings: &Findings, unit: Unit) -> String {
                     Cell::html(code(&s.feature)),
                     Cell::text(&s.level),
                     shown(s.predicted),
-                    shown(s.seen.value),
-                    shown(s.seen.lo),
-                    shown(s.seen.hi),
+                    s.seen.map_or_else(|| Cell::text("too few rows"), |seen| shown(seen.value)),
+                    s.seen.map_or_else(Cell::none, |seen| shown(seen.lo)),
+                    s.seen.map_or_else(Cell::none, |seen| shown(seen.hi)),
                     Cell::number(s.n as f64, &count(s.n)),
                     Cell::number(
                         s.n_treated as f64 / s.n.max(1) as f64,
@@ -302,8 +306,8 @@ fn subgroups(findings: &Findings, unit: Unit) -> String {
             .collect(),
     };
     format!(
-        "<h3>Subgroups</h3><p>The features that tell predicted effects apart best{}. “Seen” is a doubly robust estimate with its \
-         95 % interval; with many subgroups, one in twenty intervals misses by chance.</p>{}",
+        "<h3>Subgroups</h3><p>The features that tell predicted effects apart best{}. “Seen” is a doubly robust estimate. \
+         The intervals are wide enough to hold for all subgroups of all features that were looked at, at once (95 %).</p>{}",
         if unit.suffix.is_empty() { String::new() } else { format!("; effects in{}", unit.suffix) },
         table.html()
     )

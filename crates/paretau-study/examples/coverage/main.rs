@@ -11,10 +11,13 @@ use std::path::PathBuf;
 
 use designs::{PROCESSES, Process, outcome};
 use paretau::data::{RoleSpec, Table, TableColumn};
-use paretau::{Averages, FitOptions, Model, Population, Seed};
+use paretau::{Averages, Estimate, FitOptions, GroupEffect, Model, Population, Seed, Severity};
+use paretau_report::{EffectNode, Interval};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
+/// The column whose quantile bins are the groups.
+const BY: usize = 0;
 /// Rows by which population values are computed.
 const POPULATION: usize = 400_000;
 
@@ -53,18 +56,51 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// True averages, in the order of [`Population::ALL`].
-fn truth(process: &Process) -> [f64; 4] {
+/// What is true of a process.
+struct Truth {
+    /// Averages, in the order of [`Population::ALL`].
+    averages: [f64; 4],
+    /// Feature, effect and propensity of the population's rows, by rising feature.
+    rows: Vec<(f64, f64, f64)>,
+    /// Probabilities of the outcome without and with treatment.
+    means: (f64, f64),
+}
+
+impl Truth {
+    /// The average effect of those whose feature lies above `low` and at most at `high`, for a population.
+    fn between(&self, population: Population, low: f64, high: f64) -> f64 {
+        let from = self.rows.partition_point(|row| row.0 <= low);
+        let to = self.rows.partition_point(|row| row.0 <= high);
+        let (mut sum, mut total) = (0.0, 0.0);
+        for &(_, tau, e) in &self.rows[from..to] {
+            let w = match population {
+                Population::Ate => 1.0,
+                Population::Att => e,
+                Population::Atc => 1.0 - e,
+                Population::Ato => e * (1.0 - e),
+            };
+            sum += w * tau;
+            total += w;
+        }
+        sum / total
+    }
+}
+
+fn truth(process: &Process) -> Truth {
     let mut rng = Seed(7).named(process.name).rng();
     let (mut sums, mut totals) = ([0.0; 4], [0.0; 4]);
+    let (mut rows, mut means) = (Vec::with_capacity(POPULATION), (0.0, 0.0));
     for _ in 0..POPULATION {
         let row = (process.draw)(&mut rng, process.d);
         for (k, w) in [1.0, row.e, 1.0 - row.e, row.e * (1.0 - row.e)].into_iter().enumerate() {
             sums[k] += w * row.tau;
             totals[k] += w;
         }
+        means = (means.0 + row.mu0 / POPULATION as f64, means.1 + (row.mu0 + row.tau) / POPULATION as f64);
+        rows.push((row.x[BY], row.tau, row.e));
     }
-    std::array::from_fn(|k| sums[k] / totals[k])
+    rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Truth { averages: std::array::from_fn(|k| sums[k] / totals[k]), rows, means }
 }
 
 fn draw(process: &Process, seed: Seed) -> paretau::Result<Table> {
@@ -81,19 +117,61 @@ fn draw(process: &Process, seed: Seed) -> paretau::Result<Table> {
     Table::new([TableColumn::number("t", t), TableColumn::number("y", y)].into_iter().chain(features).collect())
 }
 
-fn replicate(process: &Process, truth: &[f64; 4], seed: Seed, estimator: &str) -> paretau::Result<Value> {
-    let options = FitOptions { seed, ..FitOptions::new(estimator) };
+fn replicate(process: &Process, truth: &Truth, seed: Seed, estimator: &str) -> paretau::Result<Value> {
+    let by = format!("x{}", BY + 1);
+    let options = FitOptions { seed, by: vec![by], ..FitOptions::new(estimator) };
     let model = paretau::fit(draw(process, seed)?, &RoleSpec::new("t", "y"), &options)?;
     let averages: &Averages = &model.about().averages;
     let mut record =
         json!({ "process": process.name, "seed": seed.0, "headline": averages.headline.map(Population::name) });
-    for (population, truth) in Population::ALL.into_iter().zip(truth) {
-        record[population.name()] = averages
-            .of(population)
-            .map_or(Value::Null, |e| json!({ "value": e.value, "se": e.se, "lo": e.lo, "hi": e.hi, "truth": truth }));
+    let entry =
+        |e: Estimate, truth: f64| json!({ "value": e.value, "se": e.se, "lo": e.lo, "hi": e.hi, "truth": truth });
+    for (population, truth) in Population::ALL.into_iter().zip(truth.averages) {
+        record[population.name()] = averages.of(population).map_or(Value::Null, |e| entry(e, truth));
+    }
+    record["targeted"] = averages.targeted.map_or(Value::Null, |e| entry(e, truth.averages[0]));
+    if let Some(ratios) = averages.ratios {
+        let (p0, p1) = truth.means;
+        let odds = |p: f64| p / (1.0 - p);
+        record["risk_ratio"] = ratios.risk_ratio.map_or(Value::Null, |e| entry(e, p1 / p0));
+        record["odds_ratio"] = ratios.odds_ratio.map_or(Value::Null, |e| entry(e, odds(p1) / odds(p0)));
     }
     record["overlap"] = overlap(&model);
+    record["warned"] = json!(model.about().warnings.iter().any(|w| w.severity() == Severity::Serious));
+    if let Some(found) = &model.about().groups {
+        record["groups"] = found.groups.iter().map(|g| group(g, truth, found.estimand)).collect();
+    }
+    if let Some(findings) = model.findings() {
+        let tree = findings.tree.as_ref().map_or(vec![], |tree| below(&tree.root));
+        record["tree"] =
+            json!({ "nodes": tree.len(), "zero_out": tree.iter().filter(|seen| zero_out(**seen)).count() });
+        let table: Vec<Option<Interval>> = findings.subgroups.iter().map(|s| s.seen).collect();
+        record["subgroups"] =
+            json!({ "n": table.len(), "zero_out": table.iter().filter(|seen| zero_out(**seen)).count() });
+    }
     Ok(record)
+}
+
+/// A group's estimate with the truth about the values that it holds; its words say which.
+fn group(group: &GroupEffect, truth: &Truth, population: Population) -> Value {
+    let Some(effect) = group.effect else { return json!({ "reason": group.reason }) };
+    let number = |word: Option<&str>| word.and_then(|w| w.trim().parse::<f64>().ok());
+    let after = |mark: &str| number(group.level.split(mark).nth(1).and_then(|rest| rest.split(',').next()));
+    let (low, high) = (after("above ").unwrap_or(f64::NEG_INFINITY), after("at most ").unwrap_or(f64::INFINITY));
+    json!({
+        "lo": effect.lo, "hi": effect.hi, "band": group.band, "value": effect.value, "se": effect.se,
+        "truth": truth.between(population, low, high),
+    })
+}
+
+/// What is seen in the nodes below one.
+fn below(node: &EffectNode) -> Vec<Option<Interval>> {
+    let children = node.split.iter().flat_map(|split| [&split.left, &split.right]);
+    children.flat_map(|child| std::iter::once(child.seen).chain(below(child))).collect()
+}
+
+fn zero_out(seen: Option<Interval>) -> bool {
+    seen.is_some_and(|e| e.lo > 0.0 || e.hi < 0.0)
 }
 
 /// What the rule about overlap looks at.
@@ -108,8 +186,8 @@ fn overlap(model: &Model) -> Value {
 }
 
 const HEADER: &str = "\
-| process | what is hard | ATE covered | bias/se | width/oracle | ATT | ATC | ATO | headline covered | headline ATE | none |
-|---|---|---|---|---|---|---|---|---|---|---|
+| process | what is hard | ATE covered | bias/sd | se/sd | ATT | ATC | ATO | TMLE | headline covered | headline ATE | none | groups | band | tree zero out | subgroups zero out | ratios |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
 ";
 
 fn summarise(process: &Process, records: &[Value]) -> String {
@@ -134,8 +212,24 @@ fn summarise(process: &Process, records: &[Value]) -> String {
     let of_headline = percent(records.iter().filter_map(headline).collect());
     let is_ate = percent(records.iter().map(|r| r["headline"] == "ate").collect());
     let none = percent(records.iter().map(|r| r["headline"].is_null()).collect());
+    let groups = || records.iter().flat_map(|r| r["groups"].as_array().into_iter().flatten());
+    let inside = |g: &Value, lo: &Value, hi: &Value| -> Option<bool> {
+        let truth = g["truth"].as_f64()?;
+        Some(lo.as_f64()? <= truth && truth <= hi.as_f64()?)
+    };
+    let each = percent(groups().filter_map(|g| inside(g, &g["lo"], &g["hi"])).collect());
+    let whole = |r: &Value| -> Option<bool> {
+        let all: Vec<bool> =
+            r["groups"].as_array()?.iter().filter_map(|g| inside(g, &g["band"][0], &g["band"][1])).collect();
+        (!all.is_empty()).then(|| all.iter().all(|hit| *hit))
+    };
+    let band = percent(records.iter().filter_map(whole).collect());
+    // Shares of draws in which at least one interval leaves zero out: false alarms where there is no effect.
+    let alarms = |name: &str| percent(records.iter().map(|r| r[name]["zero_out"].as_u64() > Some(0)).collect());
+    let (risk, odds) = (share("risk_ratio"), share("odds_ratio"));
+    let ratios = if risk == "–" { risk } else { format!("{risk}, {odds}") };
     format!(
-        "| {} | {} | {} | {:.2} | {:.2} | {} | {} | {} | {of_headline} | {is_ate} | {none} |\n",
+        "| {} | {} | {} | {:.2} | {:.2} | {} | {} | {} | {} | {of_headline} | {is_ate} | {none} | {each} | {band} | {} | {} | {ratios} |\n",
         process.name,
         process.about,
         share("ate"),
@@ -144,5 +238,8 @@ fn summarise(process: &Process, records: &[Value]) -> String {
         share("att"),
         share("atc"),
         share("ato"),
+        share("targeted"),
+        alarms("tree"),
+        alarms("subgroups"),
     )
 }

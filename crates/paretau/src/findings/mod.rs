@@ -9,17 +9,18 @@ mod subgroups;
 mod tree;
 mod weights;
 
-use paretau_core::{Column, ColumnKind, Design, Effects, Result};
+use paretau_core::{Column, ColumnKind, Design, Effects, Result, Seed};
 use paretau_data::{Assigned, Encoder, EncoderPolicy};
-use paretau_eval::effect_groups;
 use paretau_kernels::numeric::mean_sd;
 use paretau_nuisance::inference::{mean, normal_quantile};
-use paretau_nuisance::{FeatureBalance, Observed, Score, Weights, balance};
+use paretau_nuisance::{
+    FeatureBalance, GroupEstimate, Observed, RowEvidence, Score, Weights, balance, group_estimates,
+};
 use paretau_report::{Balance, Bin, EffectGroup, EffectSummary, Findings, Interval, SortedEffect};
 
 pub(crate) use self::cross_check::cross_check;
 pub(crate) use self::determined::determined;
-use self::grouped::Grouped;
+use crate::about::Population;
 use crate::assessment::Weighted;
 
 /// Points of the sorted effects, less one.
@@ -37,12 +38,15 @@ struct ScoredRows<'a> {
     effects: &'a Effects,
     /// Doubly robust scores.
     scores: Vec<f64>,
+    /// What averages of some rows need.
+    evidence: RowEvidence<'a>,
+    seed: Seed,
 }
 
 impl ScoredRows<'_> {
-    /// The doubly robust estimate for some rows.
-    fn seen(&self, rows: &[usize]) -> Interval {
-        interval(self.mean_of(rows, &self.scores))
+    /// Doubly robust estimates for some groups of rows that were chosen among so many.
+    fn seen(&self, groups: &[Vec<usize>], considered: usize) -> Result<Vec<GroupEstimate>> {
+        group_estimates(&self.evidence, groups, considered, self.seed.named("subgroups"))
     }
 
     /// The mean predicted effect of some rows.
@@ -60,26 +64,59 @@ impl ScoredRows<'_> {
     }
 }
 
-/// Everything the report wants to know about the training rows, by their one set of weights.
-pub(crate) fn find(weighted: &Weighted<'_>, held_out: bool) -> Result<Findings> {
+/// Everything the report wants to know about the training rows, by their one set of weights. Effects that are seen in groups
+/// are those of `population`.
+pub(crate) fn find(weighted: &Weighted<'_>, population: Population, held_out: bool, seed: Seed) -> Result<Findings> {
     let (assigned, design, effects) = (&*weighted.pair.assigned, &*weighted.pair.design, &*weighted.pair.effects);
     let (rows, weights) = (weighted.rows()?, &weighted.weights);
-    let evidence = ScoredRows { design, effects, scores: weighted.nuisance.scores(&rows, &weights.smooth) };
+    let scores = weighted.nuisance.scores(&rows, &weights.smooth);
+    let evidence = weighted.evidence(&rows, population);
+    let scored = ScoredRows { design, effects, scores, evidence, seed };
     let summary = summary(effects, held_out);
     let varies = summary.sd > 0.0;
-    let grouped = if varies { Grouped::of(&assigned.features, &effects.tau, MOST_FEATURES) } else { vec![] };
-    let groups = if varies { effect_groups(&rows, &evidence.scores, &effects.tau, GROUPS) } else { vec![] };
     let (n_balanced, balance) = balances(assigned, design, weights)?;
     Ok(Findings {
-        raw_difference: raw_difference(&evidence),
+        raw_difference: raw_difference(&scored),
         effects: summary,
-        groups: groups.iter().map(|g| EffectGroup { n: g.n, predicted: g.predicted, seen: interval(g.seen) }).collect(),
-        subgroups: subgroups::subgroups(&evidence, &grouped),
-        tree: varies.then(|| tree::tree(&evidence, &grouped)),
+        // Groups by predictions that have seen the very outcomes would flatter them.
+        groups: if varies && held_out { by_effect(&scored)? } else { vec![] },
+        subgroups: if varies { subgroups::subgroups(&scored, &assigned.features)? } else { vec![] },
+        tree: if varies { tree::tree(&scored, &assigned.features)? } else { None },
         weights: [weights::of_arm(weights, design.t(), 0), weights::of_arm(weights, design.t(), 1)],
         balance,
         n_balanced,
     })
+}
+
+/// Groups of about equal size by predicted effect, lowest first, rows of one prediction together; those that too few rows of
+/// either arm carry are left out.
+fn by_effect(scored: &ScoredRows<'_>) -> Result<Vec<EffectGroup>> {
+    let tau = &scored.effects.tau;
+    let mut order: Vec<usize> = (0..tau.len()).collect();
+    order.sort_by(|&a, &b| tau[a].total_cmp(&tau[b]).then(a.cmp(&b)));
+    let (mut parts, mut start): (Vec<Vec<usize>>, usize) = (vec![], 0);
+    for part in 1..=GROUPS {
+        let mut end = (part * order.len()).div_ceil(GROUPS).max(start);
+        while end > start && end < order.len() && tau[order[end]] == tau[order[end - 1]] {
+            end += 1;
+        }
+        if end > start {
+            parts.push(order[start..end].to_vec());
+        }
+        start = end;
+    }
+    let seen = scored.seen(&parts, parts.len())?;
+    let groups = parts.iter().zip(&seen).filter_map(|(own, seen)| {
+        let seen = banded(seen)?;
+        Some(EffectGroup { n: own.len(), predicted: scored.predicted(own), seen })
+    });
+    Ok(groups.collect())
+}
+
+/// A group's effect with its part of the band over all groups.
+fn banded(found: &GroupEstimate) -> Option<Interval> {
+    let effect = found.effect.as_ref().ok()?;
+    Some(Interval { value: effect.score.value, lo: effect.band.0, hi: effect.band.1 })
 }
 
 /// The 95 % interval of a score; one without a standard error is as wide as its number.

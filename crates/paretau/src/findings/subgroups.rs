@@ -1,22 +1,54 @@
-//! Effects within levels of the features that tell effects apart best.
+//! Effects within levels of the features that tell predicted effects apart best.
+//!
+//! The features are chosen by predictions that have seen the outcomes, so intervals of the chosen ones alone would flatter.
+//! Theirs are part of a band over the levels of every feature that could have been chosen: whichever is looked at, it holds.
 
+use paretau_core::Result;
+use paretau_data::Table;
 use paretau_report::Subgroup;
 
-use super::ScoredRows;
 use super::grouped::{GroupKind, Grouped};
+use super::{MOST_FEATURES, ScoredRows, banded};
 
 /// Features that are told.
 const FEATURES: usize = 8;
+/// Rows times features that bands are computed for: very long tables are looked at in fewer features.
+const MOST_CELLS: usize = 8_000_000;
 /// Subgroups of a text column, at most.
 const LEVELS: usize = 6;
-/// Fewest rows of each arm in a subgroup.
-const FEWEST: usize = 10;
 
-pub(super) fn subgroups(evidence: &ScoredRows<'_>, grouped: &[Grouped]) -> Vec<Subgroup> {
-    grouped.iter().map(|g| of_feature(evidence, g)).filter(|g| g.len() > 1).take(FEATURES).flatten().collect()
+/// A subgroup with its rows.
+struct Part<'a> {
+    grouped: &'a Grouped,
+    level: String,
+    rows: Vec<usize>,
 }
 
-fn of_feature(evidence: &ScoredRows<'_>, grouped: &Grouped) -> Vec<Subgroup> {
+pub(super) fn subgroups(scored: &ScoredRows<'_>, features: &Table) -> Result<Vec<Subgroup>> {
+    let most = (MOST_CELLS / scored.scores.len().max(1)).clamp(FEATURES, MOST_FEATURES);
+    let grouped = Grouped::of(features, &scored.effects.tau, most);
+    let mut parts: Vec<Vec<Part<'_>>> = grouped.iter().map(of_feature).filter(|parts| parts.len() > 1).collect();
+    let rows: Vec<Vec<usize>> = parts.iter_mut().flatten().map(|part| std::mem::take(&mut part.rows)).collect();
+    // Features beyond those that are looked at had their chance, too.
+    let n_features = features.columns().len() + features.sparse().map_or(0, |block| block.names.len());
+    let considered = rows.len() * n_features.max(1) / grouped.len().max(1);
+    let seen = scored.seen(&rows, considered)?;
+    let told = parts.iter().take(FEATURES).flatten();
+    Ok(told
+        .zip(rows.iter().zip(&seen))
+        .map(|(part, (rows, found))| Subgroup {
+            feature: part.grouped.name.clone(),
+            level: part.level.clone(),
+            n: rows.len(),
+            n_treated: found.n[1],
+            predicted: scored.predicted(rows),
+            seen: banded(found),
+            reason: found.effect.as_ref().err().cloned(),
+        })
+        .collect())
+}
+
+fn of_feature(grouped: &Grouped) -> Vec<Part<'_>> {
     let mut parts: Vec<(String, Vec<u8>)> = match &grouped.kind {
         GroupKind::Levels(names) => {
             names.iter().take(LEVELS).enumerate().map(|(k, name)| (name.clone(), vec![k as u8])).collect()
@@ -42,21 +74,7 @@ fn of_feature(evidence: &ScoredRows<'_>, grouped: &Grouped) -> Vec<Subgroup> {
         }
     };
     parts.push(("missing".to_owned(), vec![Grouped::MISSING]));
-    parts.into_iter().filter_map(|(level, codes)| subgroup(evidence, grouped, level, &codes)).collect()
-}
-
-fn subgroup(evidence: &ScoredRows<'_>, grouped: &Grouped, level: String, codes: &[u8]) -> Option<Subgroup> {
-    let rows: Vec<usize> = (0..grouped.codes.len()).filter(|&i| codes.contains(&grouped.codes[i])).collect();
-    let n_treated = rows.iter().filter(|&&i| evidence.design.t()[i] == 1).count();
-    if n_treated < FEWEST || rows.len() - n_treated < FEWEST {
-        return None;
-    }
-    Some(Subgroup {
-        feature: grouped.name.clone(),
-        level,
-        n: rows.len(),
-        n_treated,
-        predicted: evidence.predicted(&rows),
-        seen: evidence.seen(&rows),
-    })
+    let rows = |codes: &[u8]| (0..grouped.codes.len()).filter(|&i| codes.contains(&grouped.codes[i])).collect();
+    let part = |(level, codes): (String, Vec<u8>)| Part { grouped, level, rows: rows(&codes) };
+    parts.into_iter().map(part).filter(|part: &Part<'_>| !part.rows.is_empty()).collect()
 }
