@@ -51,6 +51,12 @@ pub(crate) enum Command {
     Evaluate(EvaluateArgs),
     /// Examine the arms' overlap in data before a fit, or what a fitted model found
     Diagnose(DiagnoseArgs),
+    /// Find whom to treat: a readable tree, its value and the targeting curve
+    Policy(PolicyArgs),
+    /// Estimate the average effect again where the answer is known: placebos, noise, subsets, features left out
+    Refute(RefuteArgs),
+    /// Say how strong a hidden cause would have to be to overturn the average effect
+    Sensitivity(SensitivityArgs),
     /// Write one self-contained HTML page about a fitted model or about the folder of a run
     Report(ReportArgs),
     /// Search for parameters on rows that the fits do not see; prints the best --set line
@@ -279,6 +285,62 @@ pub(crate) struct DiagnoseArgs {
     // A model file (.paretau) in place of the data shows what its fit found.
     #[command(flatten)]
     pub(crate) data: DataArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicyArgs {
+    /// Model file
+    pub(crate) model: PathBuf,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// What treating a row costs, in units of the outcome: a number, or a column of the data
+    #[arg(long, value_name = "C|COL", allow_hyphen_values = true)]
+    pub(crate) cost: Option<String>,
+    /// Largest share of the rows that may be treated, from 0 to 1
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
+    pub(crate) budget: Option<f64>,
+    /// Depth of the tree, from 0 (one decision for all) to 3
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) depth: usize,
+    /// Smaller outcomes are better
+    #[arg(long)]
+    pub(crate) lower_is_better: bool,
+    /// File for each row's recommended arm (.csv, .csv.gz, .parquet, .arrow)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RefuteArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Checks: placebo-treatment, dummy-outcome, random-cause, subset, shuffled-arms, leave-one-out [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) checks: Vec<String>,
+    /// Replicates per check; each costs one stacked cross-fit of the rows
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) replicates: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SensitivityArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Model file whose columns' roles are used
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<PathBuf>,
+    /// Share of the outcome's residual variance that a hidden cause explains
+    #[arg(long, value_name = "SHARE", default_value_t = 0.03, allow_hyphen_values = true)]
+    pub(crate) cf_y: f64,
+    /// Share of the treatment's variation (of its Riesz representer) that it explains
+    #[arg(long, value_name = "SHARE", default_value_t = 0.03, allow_hyphen_values = true)]
+    pub(crate) cf_d: f64,
+    /// Features to compare a hidden cause with [default: the strongest]
+    #[arg(long, value_name = "COLS", value_delimiter = ',')]
+    pub(crate) benchmark: Vec<String>,
+    /// How many of the strongest features to compare with; each costs one stacked cross-fit
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) benchmarks: usize,
 }
 
 #[derive(Debug, Args)]

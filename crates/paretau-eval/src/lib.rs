@@ -7,10 +7,15 @@ mod calibration;
 mod encoders;
 pub mod losses;
 mod metrics;
+mod policy_bins;
+mod policy_tree;
+mod policy_value;
 mod rate;
 pub mod truth;
 
 pub use calibration::{Calibration, EffectGroup, best_linear_projection, calibration, effect_groups};
 pub use encoders::{Third, encoder_difference, encoders_of};
 pub use metrics::{Better, Evidence, METRICS, Metric, NamedScore, Needs, evaluate};
-pub use rate::{HALF_SAMPLES, TocPoint, auuc, rate, toc};
+pub use policy_tree::{MOST_BINS, MOST_BINS_DEEP, MOST_COLUMNS, MOST_DEPTH, PolicyOptions, PolicyTask, PolicyTree, policy_tree};
+pub use policy_value::{CrossFitted, PolicyValue, cross_fitted_tree, policy_value};
+pub use rate::{HALF_SAMPLES, TocBand, TocPoint, auuc, rate, toc, toc_band};

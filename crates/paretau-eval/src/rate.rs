@@ -107,6 +107,39 @@ pub fn toc(rows: &Observed<'_>, scores: &[f64], priority: &[f64], n_points: usiz
     points
 }
 
+/// A point of the targeting curve with its standard error.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct TocBand {
+    /// Share treated, by falling predicted effect.
+    pub q: f64,
+    /// Mean score of that share minus the mean score of all.
+    #[serde(flatten)]
+    pub toc: Score,
+}
+
+/// The targeting curve at up to `n_points` equally spaced shares, with half-sample standard errors.
+pub fn toc_band(rows: &Observed<'_>, scores: &[f64], priority: &[f64], n_points: usize, seed: Seed) -> Vec<TocBand> {
+    let curve = toc(rows, scores, priority, n_points);
+    let (units, n_units) = units(rows);
+    let draw = |draw: usize| -> Vec<TocPoint> {
+        let mut kept = vec![false; n_units];
+        let mut rng = seed.named("toc").indexed(draw as u64).rng();
+        rng.sample(n_units, n_units / 2).into_iter().for_each(|u| kept[u] = true);
+        let half: Vec<usize> = (0..rows.len()).filter(|&i| kept[units[i]]).collect();
+        let pick = |v: &[f64]| -> Vec<f64> { half.iter().map(|&i| v[i]).collect() };
+        let (t, y, weight): (Vec<u8>, _, _) = (half.iter().map(|&i| rows.t[i]).collect(), pick(rows.y), rows.weight.map(pick));
+        let part = Observed { t: &t, y: &y, weight: weight.as_deref(), groups: None };
+        toc(&part, &pick(scores), &pick(priority), n_points)
+    };
+    let draws: Vec<Vec<TocPoint>> = if n_units < 4 { vec![] } else { (0..HALF_SAMPLES).into_par_iter().map(draw).collect() };
+    (curve.iter().enumerate())
+        .map(|(k, point)| {
+            let same = draws.iter().filter(|d| d.len() == curve.len() && d[k].toc.is_finite()).map(|d| d[k].toc);
+            TocBand { q: point.q, toc: Score::new(point.toc, sample_sd(&same.collect::<Vec<_>>())) }
+        })
+        .collect()
+}
+
 /// Both rank-weighted average effects, AUTOC then QINI, with half-sample standard errors.
 pub fn rate(rows: &Observed<'_>, scores: &[f64], priority: &[f64], seed: Seed) -> (Score, Score) {
     let ranking = Ranking::of(priority);

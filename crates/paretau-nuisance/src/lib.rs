@@ -12,6 +12,7 @@
 //! - [`weights`]: inverse and balancing weights, smoothed, clipped or trimmed, with a map for new rows;
 //! - [`scores`]: the doubly robust score and the residuals of the R-loss;
 //! - [`average`] and [`inference`]: average effects, standard errors clustered by groups;
+//! - [`hidden_cause`] and [`marginal_sensitivity`]: what an unobserved common cause could do to an average;
 //! - [`overlap`] and [`balance`]: how far the arms are apart;
 //! - [`ols`]: least squares with robust errors.
 
@@ -23,7 +24,9 @@ pub mod convex;
 pub mod crossfit;
 pub mod folds;
 pub mod group_effects;
+pub mod hidden_cause;
 pub mod inference;
+pub mod marginal_sensitivity;
 pub mod nuisances;
 pub mod ols;
 pub mod overlap;
@@ -42,7 +45,9 @@ pub use bands::{Band, Influenced};
 pub use crossfit::{CrossFit, CrossTask, FoldFits, HeldOut, cross_fit, cross_predict, fit_all, fit_folds};
 pub use folds::{design_folds, fold_count};
 pub use group_effects::{GroupEstimate, RowEvidence, group_estimates};
+pub use hidden_cause::{Benchmark, BiasBounds, EValue, OmittedBias, e_value};
 pub use inference::Score;
+pub use marginal_sensitivity::{MarginalBounds, MarginalSensitivity};
 pub use nuisances::{Nuisance, NuisanceFit, NuisancePlan};
 pub use overlap::{ArmOverlap, LEAST_EFFECTIVE_ROWS, OverlapOptions, OverlapReport, PropensityBin, overlap_report};
 pub use platt::LogitMap;

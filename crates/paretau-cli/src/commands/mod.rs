@@ -10,8 +10,11 @@ mod effect;
 mod evaluate;
 mod fit;
 mod list;
+mod policy;
+mod refute;
 mod report;
 mod run;
+mod sensitivity;
 mod simulate;
 mod tune;
 
@@ -35,6 +38,9 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             Command::Effect(args) => effect::run(args, common),
             Command::Evaluate(args) => evaluate::run(args, common),
             Command::Diagnose(args) => diagnose::run(args, common),
+            Command::Policy(args) => policy::run(args, common),
+            Command::Refute(args) => refute::run(args, common),
+            Command::Sensitivity(args) => sensitivity::run(args, common),
             Command::Report(args) => report::run(args, common),
             Command::Tune(args) => tune::run(args, common),
             Command::Run(args) => run::run(args, common),
