@@ -16,7 +16,13 @@ fn trial(folder: &std::path::Path) {
         (state >> 11) as f64 / (1_u64 << 53) as f64
     };
     for i in 0..600 {
-        let region = if i < 270 { "north" } else if i < 540 { "south" } else { "east" };
+        let region = if i < 270 {
+            "north"
+        } else if i < 540 {
+            "south"
+        } else {
+            "east"
+        };
         let t = if region == "east" { i32::from(i == 541) } else { i32::from(uniform() < 0.5) };
         let effect = if region == "south" { 3.0 } else { 1.0 };
         let noise: f64 = (0..6).map(|_| uniform() - 0.5).sum();
@@ -26,8 +32,7 @@ fn trial(folder: &std::path::Path) {
     std::fs::write(folder.join("trial.csv"), text).unwrap();
 }
 
-const ROLES: [&str; 8] =
-    ["--treatment", "t", "--outcome", "y", "--ignore", "leak", "--estimator", "lr-2"];
+const ROLES: [&str; 8] = ["--treatment", "t", "--outcome", "y", "--ignore", "leak", "--estimator", "lr-2"];
 
 #[test]
 fn groups_have_intervals_bands_and_reasons() {

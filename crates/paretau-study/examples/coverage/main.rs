@@ -122,8 +122,10 @@ fn replicate(process: &Process, truth: &Truth, seed: Seed, estimator: &str) -> p
     let options = FitOptions { seed, by: vec![by], ..FitOptions::new(estimator) };
     let model = paretau::fit(draw(process, seed)?, &RoleSpec::new("t", "y"), &options)?;
     let averages: &Averages = &model.about().averages;
-    let mut record = json!({ "process": process.name, "seed": seed.0, "headline": averages.headline.map(Population::name) });
-    let entry = |e: Estimate, truth: f64| json!({ "value": e.value, "se": e.se, "lo": e.lo, "hi": e.hi, "truth": truth });
+    let mut record =
+        json!({ "process": process.name, "seed": seed.0, "headline": averages.headline.map(Population::name) });
+    let entry =
+        |e: Estimate, truth: f64| json!({ "value": e.value, "se": e.se, "lo": e.lo, "hi": e.hi, "truth": truth });
     for (population, truth) in Population::ALL.into_iter().zip(truth.averages) {
         record[population.name()] = averages.of(population).map_or(Value::Null, |e| entry(e, truth));
     }
@@ -141,7 +143,8 @@ fn replicate(process: &Process, truth: &Truth, seed: Seed, estimator: &str) -> p
     }
     if let Some(findings) = model.findings() {
         let tree = findings.tree.as_ref().map_or(vec![], |tree| below(&tree.root));
-        record["tree"] = json!({ "nodes": tree.len(), "zero_out": tree.iter().filter(|seen| zero_out(**seen)).count() });
+        record["tree"] =
+            json!({ "nodes": tree.len(), "zero_out": tree.iter().filter(|seen| zero_out(**seen)).count() });
         let table: Vec<Option<Interval>> = findings.subgroups.iter().map(|s| s.seen).collect();
         record["subgroups"] =
             json!({ "n": table.len(), "zero_out": table.iter().filter(|seen| zero_out(**seen)).count() });
