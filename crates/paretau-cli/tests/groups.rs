@@ -38,7 +38,7 @@ const ROLES: [&str; 8] = ["--treatment", "t", "--outcome", "y", "--ignore", "lea
 fn groups_have_intervals_bands_and_reasons() {
     let folder = tempfile::tempdir().unwrap();
     trial(folder.path());
-    let fit = [&["fit", "trial.csv"], &ROLES[..], &["--by", "region,age", "--out", "m.paretau"]].concat();
+    let fit = [&["fit", "trial.csv"][..], &ROLES[..], &["--by", "region,age", "--out", "m.paretau"]].concat();
     let document = json(folder.path(), &fit);
     let groups = document["groups"]["groups"].as_array().unwrap();
     let named = |level: &str| groups.iter().find(|g| g["level"] == level).unwrap();
@@ -61,7 +61,7 @@ fn groups_have_intervals_bands_and_reasons() {
     let page = std::fs::read_to_string(folder.path().join("r.html")).unwrap();
     assert!(page.contains("Groups that were asked for") && page.contains("1 treated row"));
     for (by, word) in [("y", "outcome"), ("regoin", "region")] {
-        let wrong = [&["fit", "trial.csv"], &ROLES[..], &["--by", by, "--out", "n.paretau"]].concat();
+        let wrong = [&["fit", "trial.csv"][..], &ROLES[..], &["--by", by, "--out", "n.paretau"]].concat();
         let out = paretau(folder.path(), &wrong);
         let told = String::from_utf8_lossy(&out.stderr).into_owned();
         assert!(!out.status.success() && told.contains(word), "{told}");
@@ -72,13 +72,13 @@ fn groups_have_intervals_bands_and_reasons() {
 fn the_headline_is_the_one_that_was_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     trial(folder.path());
-    let fit = [&["fit", "trial.csv"], &ROLES[..], &["--estimand", "att", "--out", "m.paretau"]].concat();
+    let fit = [&["fit", "trial.csv"][..], &ROLES[..], &["--estimand", "att", "--out", "m.paretau"]].concat();
     let document = json(folder.path(), &fit);
     assert_eq!(document["averages"]["headline"], "att");
     assert!(document["averages"]["targeted"]["value"].is_number());
     let text = ok(folder.path(), &[&fit[..], &["--quiet"]].concat());
     assert!(text.contains("over the treated: "), "{text}");
-    let wrong = [&["fit", "trial.csv"], &ROLES[..], &["--estimand", "late", "--out", "m.paretau"]].concat();
+    let wrong = [&["fit", "trial.csv"][..], &ROLES[..], &["--estimand", "late", "--out", "m.paretau"]].concat();
     assert!(!paretau(folder.path(), &wrong).status.success());
 }
 
