@@ -42,6 +42,8 @@
 
 mod about;
 mod assessment;
+pub mod auto;
+mod compare;
 mod configured;
 mod describe;
 mod diagnose;
@@ -51,6 +53,7 @@ mod fit;
 mod model;
 pub mod model_file;
 mod nuisances;
+mod observers;
 mod prepared;
 mod propensity_weights;
 pub mod registry;
@@ -61,6 +64,7 @@ mod threads;
 mod warnings;
 
 pub use about::{About, Arm, Averages, Estimate, Population};
+pub use compare::{CompareOptions, ComparedRow, Comparison, compare};
 pub use configured::ConfiguredEstimator;
 pub use describe::{Description, ParamDescription, describe};
 pub use diagnose::{Diagnosis, diagnose};
