@@ -42,6 +42,8 @@
 
 mod about;
 mod assessment;
+pub mod auto;
+mod compare;
 mod configured;
 mod describe;
 mod diagnose;
@@ -52,6 +54,7 @@ mod groups;
 mod model;
 pub mod model_file;
 mod nuisances;
+mod observers;
 mod policy;
 mod prepared;
 mod propensity_weights;
@@ -65,6 +68,7 @@ mod threads;
 mod warnings;
 
 pub use about::{About, Arm, Averages, Estimate, Population, RatioEstimates};
+pub use compare::{CompareOptions, ComparedRow, Comparison, compare};
 pub use configured::ConfiguredEstimator;
 pub use describe::{Description, ParamDescription, describe};
 pub use diagnose::{Diagnosis, diagnose};

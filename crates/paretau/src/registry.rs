@@ -18,6 +18,7 @@ pub const ESTIMATORS: &[&dyn EstimatorEntry] = &{
 };
 
 const LEARNERS_AND_FORESTS: &[&dyn EstimatorEntry] = &[
+    &crate::auto::AUTO,
     &paretau_learners::LR_2,
     &paretau_learners::LR_1,
     &paretau_learners::S_LEARNER,
@@ -104,7 +105,10 @@ impl EstimatorEntry for Registered {
 pub const BASES: &[&dyn BaseEntry] = &[&paretau_learners::RIDGE, &paretau_forest::FOREST, &paretau_neural::MlpBase];
 
 /// The estimator used when none is named.
-pub const DEFAULT_ESTIMATOR: &str = "dpsw-norm";
+pub const DEFAULT_ESTIMATOR: &str = "auto";
+
+/// The estimator that gives everyone the same effect.
+pub const CONSTANT_EFFECT: &str = "lr-1";
 
 /// What estimators may use when they are built.
 pub const TOOLBOX: Toolbox = Toolbox { bases: BASES };

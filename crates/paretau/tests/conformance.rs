@@ -14,6 +14,7 @@ const SMALL: &[(&str, &str)] = &[
     ("n_estimators", "200"),
     ("n_nuisance", "100"),
     ("base.n_estimators", "100"),
+    ("effort", "quick"),
 ];
 
 /// What `fit` would otherwise choose on validation rows, at several times the cost.

@@ -1,0 +1,136 @@
+//! Who takes part in `auto`, by the data's shape and the effort. Counted in work, never by the clock, so that the same seed
+//! gives the same bits on any machine.
+
+use paretau_core::{Design, Features, Params};
+use serde::{Deserialize, Serialize};
+
+/// How much work `auto` may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effort {
+    /// Lines, forests and meta-learners over them, three folds.
+    Quick,
+    /// A small net too, where rows allow, and five folds.
+    Normal,
+    /// Further nets and forests, and five folds.
+    Thorough,
+}
+
+impl Effort {
+    /// The words.
+    pub(crate) const CHOICES: &'static [&'static str] = &["quick", "normal", "thorough"];
+
+    /// Folds of cross-fitting.
+    pub(crate) fn folds(self) -> usize {
+        if self == Self::Quick { 3 } else { 5 }
+    }
+}
+
+/// What candidates are chosen by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Rows.
+    pub n_rows: usize,
+    /// Feature columns after encoding.
+    pub n_cols: usize,
+    /// Rows of the smaller arm.
+    pub smaller_arm: usize,
+    /// Whether features are sparse.
+    pub sparse: bool,
+}
+
+impl Shape {
+    /// The shape of a design.
+    pub fn of(design: &Design) -> Self {
+        let treated = design.t().iter().filter(|&&t| t == 1).count();
+        Self {
+            n_rows: design.n_rows(),
+            n_cols: design.x().n_cols(),
+            smaller_arm: treated.min(design.n_rows() - treated),
+            sparse: matches!(design.x(), Features::Sparse(_)),
+        }
+    }
+}
+
+/// An estimator that may take part.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// Registry name.
+    pub name: &'static str,
+    /// Parameters that differ from its defaults.
+    pub params: Params,
+}
+
+impl Candidate {
+    fn new(name: &'static str) -> Self {
+        Self { name, params: Params::none() }
+    }
+
+    fn with(mut self, key: &str, value: impl Into<serde_json::Value>) -> Self {
+        self.params = self.params.with(key, value);
+        self
+    }
+}
+
+/// Fewer rows than this in an arm are too few for trees of its own.
+const FEW: usize = 25;
+/// Fewer rows than this in an arm are too few for a net with validation rows.
+const FEW_FOR_NETS: usize = 60;
+/// More columns than this are wide: trees rarely find the few that matter, and lines are quicker.
+const WIDE: usize = 1000;
+/// Cells up to which a net takes part at normal effort.
+const NET_CELLS: usize = 5_000_000;
+
+/// Candidates for data of a shape, cheap ones first; a constant effect takes part in any case and is not among them.
+pub fn candidates(shape: &Shape, effort: Effort) -> Vec<Candidate> {
+    let mut all = vec![Candidate::new("lr-2")];
+    if shape.smaller_arm < FEW || shape.n_cols > WIDE {
+        all.push(Candidate::new("x-learner").with("base", "ridge"));
+        all.push(Candidate::new("dr-learner").with("base", "ridge"));
+        if shape.smaller_arm < FEW {
+            return all;
+        }
+    } else {
+        all.extend(["t-learner", "x-learner", "dr-learner"].map(Candidate::new));
+    }
+    all.push(Candidate::new("causal-forest"));
+    if effort == Effort::Quick {
+        return all;
+    }
+    all.push(Candidate::new("r-learner"));
+    let nets = shape.smaller_arm >= FEW_FOR_NETS;
+    if nets && (effort == Effort::Thorough || shape.n_rows.saturating_mul(shape.n_cols) <= NET_CELLS) {
+        let members = if effort == Effort::Thorough { 5 } else { 2 };
+        all.push(Candidate::new("tarnet").with("members", members));
+    }
+    if effort == Effort::Thorough {
+        all.push(Candidate::new("s-learner"));
+        if nets {
+            all.push(Candidate::new("dpsw-norm"));
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(shape: Shape, effort: Effort) -> Vec<&'static str> {
+        candidates(&shape, effort).iter().map(|c| c.name).collect()
+    }
+
+    #[test]
+    fn shape_and_effort_decide() {
+        let shape = Shape { n_rows: 1000, n_cols: 20, smaller_arm: 400, sparse: false };
+        let quick = names(shape, Effort::Quick);
+        assert_eq!(quick, ["lr-2", "t-learner", "x-learner", "dr-learner", "causal-forest"]);
+        let normal = names(shape, Effort::Normal);
+        assert!(normal.starts_with(&quick) && normal.contains(&"tarnet"));
+        assert!(names(shape, Effort::Thorough).contains(&"dpsw-norm"));
+        let few = Shape { smaller_arm: 10, ..shape };
+        assert!(!names(few, Effort::Thorough).contains(&"tarnet"));
+        let wide = Shape { n_cols: 3000, ..shape };
+        assert!(!names(wide, Effort::Quick).contains(&"t-learner"));
+    }
+}
