@@ -314,6 +314,9 @@ pub(crate) struct PolicyArgs {
 pub(crate) struct RefuteArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
+    /// Data file, where DATA is a model file (.paretau): its columns' roles are used
+    #[arg(value_name = "DATA")]
+    pub(crate) second: Option<PathBuf>,
     /// Checks: placebo-treatment, dummy-outcome, random-cause, subset, shuffled-arms, leave-one-out [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) checks: Vec<String>,
@@ -326,9 +329,9 @@ pub(crate) struct RefuteArgs {
 pub(crate) struct SensitivityArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
-    /// Model file whose columns' roles are used
-    #[arg(long, value_name = "MODEL")]
-    pub(crate) model: Option<PathBuf>,
+    /// Data file, where DATA is a model file (.paretau): its columns' roles are used
+    #[arg(value_name = "DATA")]
+    pub(crate) second: Option<PathBuf>,
     /// Share of the outcome's residual variance that a hidden cause explains
     #[arg(long, value_name = "SHARE", default_value_t = 0.03, allow_hyphen_values = true)]
     pub(crate) cf_y: f64,

@@ -7,6 +7,7 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod arrays;
+mod decisions;
 mod detach;
 mod distances;
 mod error;
@@ -23,6 +24,8 @@ use pyo3::prelude::*;
 /// The compiled part of paretau.
 #[pymodule]
 mod _paretau {
+    #[pymodule_export]
+    use crate::decisions::{policy, refute, sensitivity};
     #[pymodule_export]
     use crate::distances::{mmd_rbf, mmd_rbf_f32, sinkhorn};
     #[pymodule_export]

@@ -45,6 +45,13 @@ pub(crate) fn fit(
     Ok(Model { inner })
 }
 
+impl Model {
+    /// The library's model.
+    pub(crate) fn inner(&self) -> &paretau::Model {
+        &self.inner
+    }
+}
+
 #[pymethods]
 impl Model {
     /// Reads a model file.

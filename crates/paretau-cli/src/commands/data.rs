@@ -54,11 +54,29 @@ pub(crate) fn read_options(args: &ReadArgs, id: Option<&str>) -> Result<ReadOpti
 
 /// Reads the whole file as a model's training data were read, if there is one, showing how far it is; Ctrl-C stops it.
 pub(crate) fn table(args: &DataArgs, model: Option<&Model>, progress: &Progress) -> Result<Table> {
+    table_at(&args.data, args, model, progress)
+}
+
+/// The model and the path of the data, where the first argument may be a model file (.paretau) before the data.
+pub(crate) fn model_and_data<'a>(first: &'a Path, second: Option<&'a Path>) -> Result<(Option<Model>, &'a Path)> {
+    match (first.extension().is_some_and(|e| e == "paretau"), second) {
+        (true, Some(data)) => Ok((Some(Model::load(first)?), data)),
+        (true, None) => Err(bad_argument("DATA", "nothing", "the data file after the model file").into()),
+        (false, None) => Ok((None, first)),
+        (false, Some(second)) => {
+            let given = second.display().to_string();
+            Err(bad_argument("DATA", &given, "one data file, or a model file (.paretau) and a data file").into())
+        }
+    }
+}
+
+/// The same for data at another path than that of the arguments.
+pub(crate) fn table_at(path: &Path, args: &DataArgs, model: Option<&Model>, progress: &Progress) -> Result<Table> {
     let mut options = read_options(&args.read, args.roles.id.as_deref())?;
     if let Some(model) = model {
         options = options.like(&model.about().reading);
     }
-    let table = read_watched(&args.data, &options, &mut |position| {
+    let table = read_watched(path, &options, &mut |position| {
         progress.reading("reading", position);
         progress.check_interrupt()
     })?;

@@ -15,9 +15,10 @@ pub(crate) fn run(args: &RefuteArgs, common: &Common) -> Result<()> {
         let known: Vec<&str> = paretau::CHECKS.iter().map(|(known, _)| *known).collect();
         return Err(data::bad_argument("checks", name, &format!("some of {}", known.join(", "))).into());
     }
+    let (model, path) = data::model_and_data(&args.data.data, args.second.as_deref())?;
     let progress = Progress::new(common.quiet);
-    let roles = data::roles(&args.data.roles, None)?;
-    let table = data::table(&args.data, None, &progress)?;
+    let roles = data::roles(&args.data.roles, model.as_ref().map(|model| &model.about().roles))?;
+    let table = data::table_at(path, &args.data, model.as_ref(), &progress)?;
     let request = RefuteRequest { checks: args.checks.clone(), replicates: args.replicates };
     let found = paretau::refute(table, &roles, &request, Seed(common.seed), &progress)?;
     drop(progress);

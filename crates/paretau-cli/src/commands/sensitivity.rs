@@ -1,7 +1,7 @@
 //! `paretau sensitivity`: how strong a hidden cause would have to be.
 
 use anyhow::Result;
-use paretau::{Model, Seed, SensitivityRequest};
+use paretau::{Seed, SensitivityRequest};
 
 use crate::args::{Common, SensitivityArgs};
 use crate::progress::Progress;
@@ -13,10 +13,10 @@ pub(crate) fn run(args: &SensitivityArgs, common: &Common) -> Result<()> {
             return Err(data::bad_argument(flag, &share.to_string(), "a share from 0 to below 1").into());
         }
     }
-    let model = args.model.as_deref().map(Model::load).transpose()?;
+    let (model, path) = data::model_and_data(&args.data.data, args.second.as_deref())?;
     let progress = Progress::new(common.quiet);
     let roles = data::roles(&args.data.roles, model.as_ref().map(|model| &model.about().roles))?;
-    let table = data::table(&args.data, model.as_ref(), &progress)?;
+    let table = data::table_at(path, &args.data, model.as_ref(), &progress)?;
     let request = SensitivityRequest {
         cf_y: args.cf_y,
         cf_d: args.cf_d,

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from . import _estimators, kernels, metrics
+from ._decisions import Policy, policy_tree, refute, sensitivity_analysis
 from ._errors import (
     DataError,
     DataWarning,
@@ -44,6 +45,7 @@ __all__ = [
     "NotFittedError",
     "NumericError",
     "ParetauError",
+    "Policy",
     "SchemaError",
     "Simulated",
     "Tuned",
@@ -58,7 +60,10 @@ __all__ = [
     "make_estimator",
     "make_synthetic",
     "metrics",
+    "policy_tree",
+    "refute",
     "run",
+    "sensitivity_analysis",
     "simulate",
     "tune",
     *_estimators.__all__,

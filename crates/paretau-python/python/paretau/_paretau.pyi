@@ -56,6 +56,31 @@ def fit(
     listener: Callable[[str], None] | None,
 ) -> Model: ...
 def evaluate(model: Model, table: Table, *, roles: str, seed: int, n_jobs: int | None) -> str: ...
+def policy(
+    model: Model,
+    table: Table,
+    *,
+    roles: str,
+    cost: float | None,
+    cost_column: str | None,
+    budget: float | None,
+    depth: int,
+    lower_is_better: bool,
+    seed: int,
+    n_jobs: int | None,
+) -> str: ...
+def sensitivity(
+    table: Table,
+    *,
+    roles: str,
+    cf_y: float,
+    cf_d: float,
+    benchmarks: list[str],
+    n_benchmarks: int,
+    seed: int,
+    n_jobs: int | None,
+) -> str: ...
+def refute(table: Table, *, roles: str, checks: list[str], replicates: int, seed: int, n_jobs: int | None) -> str: ...
 def run(
     plan: str,
     folder: str,

@@ -1,0 +1,140 @@
+"""Whom to treat, and what could overturn the answer."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import _paretau
+from ._errors import UsageError
+from ._estimator import Estimator, seed_from, threads
+from ._functions import named_roles, named_rows
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Whom to treat: `print` shows the tree."""
+
+    #: Recommended arm of each row of the data, 0 the control; -1 for rows that were left out.
+    arms: np.ndarray = field(repr=False)
+    #: Names of the arms, the control first.
+    arm_names: list[str]
+    #: Share of the rows that the tree treats.
+    share_treated: float
+    #: What `tree`, `model` and `everyone` gain, by name, on rows that did not choose the tree.
+    policies: dict[str, dict[str, Any]]
+    #: Everything, as `paretau policy --json` prints it.
+    details: dict[str, Any] = field(repr=False)
+
+    def __str__(self) -> str:
+        return "\n".join(self.details["words"])
+
+
+def _table(data: Any) -> tuple[_paretau.Table, int]:
+    rows = named_rows(data)
+    table = _paretau.Table()
+    rows.add_to(table, rows.names or [])
+    return table, len(data)
+
+
+def policy_tree(
+    model: Estimator,
+    data: Any,
+    *,
+    treatment: str,
+    outcome: str,
+    cost: float | str | None = None,
+    budget: float | None = None,
+    depth: int = 2,
+    lower_is_better: bool = False,
+    random_state: int | None = 0,
+    n_jobs: int | None = None,
+    **roles: Any,
+) -> Policy:
+    """Finds the shallow tree that gains most on a data frame, and what it is worth on rows that did not choose it.
+
+    `cost` is a number or the name of a column, in units of the outcome; `budget` the largest share to treat. `roles` are
+    further columns as for `fit` (`features`, `ignore`, `weight`, `group`, `control_value`, …).
+    """
+    model._check_fitted()
+    if budget is not None and not 0 <= budget <= 1:
+        raise UsageError(f"budget must be a share from 0 to 1, not {budget}")
+    if depth not in (0, 1, 2, 3):
+        raise UsageError(f"depth must be 0, 1, 2 or 3, not {depth}")
+    table, n = _table(data)
+    found = json.loads(
+        _paretau.policy(
+            model.model_,
+            table,
+            roles=json.dumps(named_roles(treatment=treatment, outcome=outcome, **roles)),
+            cost=None if cost is None or isinstance(cost, str) else float(cost),
+            cost_column=cost if isinstance(cost, str) else None,
+            budget=budget,
+            depth=int(depth),
+            lower_is_better=lower_is_better,
+            seed=seed_from(random_state),
+            n_jobs=threads(n_jobs),
+        )
+    )
+    arms = np.full(n, -1)
+    arms[found["rows"]] = found["recommended"]
+    details = found["policy"]
+    policies = {policy["name"]: policy for policy in details["policies"]}
+    return Policy(arms, details["arms"], details["share_treated"], policies, details)
+
+
+def sensitivity_analysis(
+    data: Any,
+    *,
+    treatment: str,
+    outcome: str,
+    cf_y: float = 0.03,
+    cf_d: float = 0.03,
+    benchmarks: int | list[str] = 3,
+    random_state: int | None = 0,
+    n_jobs: int | None = None,
+    **roles: Any,
+) -> dict[str, Any]:
+    """How strong a hidden cause would have to be to overturn the average effect, as `paretau sensitivity --json` says it.
+
+    `benchmarks` are features to compare it with, or how many of the strongest. `words` in the answer are sentences.
+    """
+    table, _ = _table(data)
+    found = _paretau.sensitivity(
+        table,
+        roles=json.dumps(named_roles(treatment=treatment, outcome=outcome, **roles)),
+        cf_y=float(cf_y),
+        cf_d=float(cf_d),
+        benchmarks=[] if isinstance(benchmarks, int) else list(benchmarks),
+        n_benchmarks=benchmarks if isinstance(benchmarks, int) else 0,
+        seed=seed_from(random_state),
+        n_jobs=threads(n_jobs),
+    )
+    return json.loads(found)
+
+
+def refute(
+    data: Any,
+    *,
+    treatment: str,
+    outcome: str,
+    checks: list[str] | None = None,
+    replicates: int = 20,
+    random_state: int | None = 0,
+    n_jobs: int | None = None,
+    **roles: Any,
+) -> dict[str, Any]:
+    """Estimates the average effect again where the answer is known, as `paretau refute --json` says it."""
+    table, _ = _table(data)
+    found = _paretau.refute(
+        table,
+        roles=json.dumps(named_roles(treatment=treatment, outcome=outcome, **roles)),
+        checks=list(checks or []),
+        replicates=int(replicates),
+        seed=seed_from(random_state),
+        n_jobs=threads(n_jobs),
+    )
+    return json.loads(found)

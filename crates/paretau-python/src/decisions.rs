@@ -1,0 +1,88 @@
+//! Whom to treat and what could overturn the answer: requests and findings as JSON.
+
+use paretau::data::RoleSpec;
+use paretau::{Cost, PolicyRequest, RefuteRequest, Seed, SensitivityRequest, with_threads};
+use pyo3::prelude::*;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::detach::detach_with_events;
+use crate::error::usage;
+use crate::model::{Model, parse};
+use crate::table::Table;
+
+fn text(found: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(found).map_err(|e| usage(e.to_string()))
+}
+
+/// Whom to treat. `cost` is a number or the name of a column.
+#[pyfunction]
+#[pyo3(signature = (model, table, *, roles, cost, cost_column, budget, depth, lower_is_better, seed, n_jobs))]
+#[allow(clippy::too_many_arguments)] // a private function, called in one place with keywords
+pub(crate) fn policy(
+    py: Python<'_>,
+    model: &Model,
+    table: &Bound<'_, Table>,
+    roles: &str,
+    cost: Option<f64>,
+    cost_column: Option<String>,
+    budget: Option<f64>,
+    depth: usize,
+    lower_is_better: bool,
+    seed: u64,
+    n_jobs: Option<usize>,
+) -> PyResult<String> {
+    let roles: RoleSpec = parse("roles", roles)?;
+    let table = table.borrow_mut().take()?;
+    let cost = cost_column.map_or_else(|| cost.map_or(Cost::None, Cost::Number), Cost::Column);
+    let request = PolicyRequest { cost, budget, depth, lower_is_better };
+    let found = detach_with_events(py, None, |observer| {
+        with_threads(n_jobs, || paretau::policy(model.inner(), table, &roles, &request, Seed(seed), observer))
+    })?;
+    text(&json!({ "policy": found, "recommended": found.recommended, "rows": found.rows }))
+}
+
+/// How strong a hidden cause would have to be.
+#[pyfunction]
+#[pyo3(signature = (table, *, roles, cf_y, cf_d, benchmarks, n_benchmarks, seed, n_jobs))]
+#[allow(clippy::too_many_arguments)] // a private function, called in one place with keywords
+pub(crate) fn sensitivity(
+    py: Python<'_>,
+    table: &Bound<'_, Table>,
+    roles: &str,
+    cf_y: f64,
+    cf_d: f64,
+    benchmarks: Vec<String>,
+    n_benchmarks: usize,
+    seed: u64,
+    n_jobs: Option<usize>,
+) -> PyResult<String> {
+    let roles: RoleSpec = parse("roles", roles)?;
+    let table = table.borrow_mut().take()?;
+    let request = SensitivityRequest { cf_y, cf_d, benchmarks, n_benchmarks };
+    let found = detach_with_events(py, None, |observer| {
+        with_threads(n_jobs, || paretau::sensitivity(table, &roles, &request, Seed(seed), observer))
+    })?;
+    text(&found)
+}
+
+/// The average estimated again where the answer is known.
+#[pyfunction]
+#[pyo3(signature = (table, *, roles, checks, replicates, seed, n_jobs))]
+pub(crate) fn refute(
+    py: Python<'_>,
+    table: &Bound<'_, Table>,
+    roles: &str,
+    checks: Vec<String>,
+    replicates: usize,
+    seed: u64,
+    n_jobs: Option<usize>,
+) -> PyResult<String> {
+    let roles: RoleSpec = parse("roles", roles)?;
+    let table = table.borrow_mut().take()?;
+    let request = RefuteRequest { checks, replicates };
+    let found = detach_with_events(py, None, |observer| {
+        with_threads(n_jobs, || paretau::refute(table, &roles, &request, Seed(seed), observer))
+    })?;
+    text(&found)
+}
