@@ -43,6 +43,7 @@
 mod about;
 mod assessment;
 pub mod auto;
+mod chi_square;
 mod compare;
 mod configured;
 mod describe;
@@ -58,6 +59,7 @@ mod prepared;
 mod propensity_weights;
 pub mod registry;
 mod report;
+mod roles_test;
 mod scale;
 mod summary;
 mod threads;
@@ -76,6 +78,7 @@ pub use prepared::{ArmsWanted, Prepared};
 pub use propensity_weights::{PropensityWeights, RowWeights};
 pub use registry::{DEFAULT_ESTIMATOR, TOOLBOX, find};
 pub use report::{records, report};
+pub use roles_test::{RolesOptions, TestedRole, TestedRoles, test_roles};
 pub use summary::four_digits;
 pub use threads::with_threads;
 

@@ -1,6 +1,7 @@
 //! One file per command. Each turns its arguments into calls of the library and its results into output.
 
 mod check;
+mod compare;
 mod completions;
 pub(crate) mod data;
 mod demo;
@@ -11,6 +12,7 @@ mod evaluate;
 mod fit;
 mod list;
 mod report;
+mod roles;
 mod run;
 mod simulate;
 mod tune;
@@ -35,6 +37,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             Command::Effect(args) => effect::run(args, common),
             Command::Evaluate(args) => evaluate::run(args, common),
             Command::Diagnose(args) => diagnose::run(args, common),
+            Command::Compare(args) => compare::run(args, common),
+            Command::Roles(args) => roles::run(args, common),
             Command::Report(args) => report::run(args, common),
             Command::Tune(args) => tune::run(args, common),
             Command::Run(args) => run::run(args, common),
