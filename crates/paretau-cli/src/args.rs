@@ -57,6 +57,10 @@ pub(crate) enum Command {
     Refute(RefuteArgs),
     /// Say how strong a hidden cause would have to be to overturn the average effect
     Sensitivity(SensitivityArgs),
+    /// Compare estimators on rows that their fits did not see, by losses that need no truth
+    Compare(CompareArgs),
+    /// Test which columns steer the treatment, the outcome, or both
+    Roles(RolesArgs),
     /// Write one self-contained HTML page about a fitted model or about the folder of a run
     Report(ReportArgs),
     /// Search for parameters on rows that the fits do not see; prints the best --set line
@@ -407,6 +411,27 @@ pub(crate) struct TuneArgs {
     /// Go on with the trials in the file
     #[arg(long, requires = "records")]
     pub(crate) resume: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Estimators, e.g. 'lr-2,x-learner', or all [default: quick ones that suit the data's shape]
+    #[arg(long, short, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) estimators: Vec<String>,
+    /// Folds of cross-validation; fewer are used when an arm is small
+    #[arg(long, value_name = "K", default_value_t = paretau::CompareOptions::FOLDS)]
+    pub(crate) folds: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RolesArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Share of false discoveries that is accepted among the columns found
+    #[arg(long, value_name = "SHARE", default_value_t = paretau::RolesOptions::FDR)]
+    pub(crate) fdr: f64,
 }
 
 #[derive(Debug, Args)]

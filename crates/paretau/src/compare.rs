@@ -144,10 +144,7 @@ pub fn compare(table: Table, roles: &RoleSpec, options: &CompareOptions<'_>) -> 
             expected: "at least 2".into(),
         });
     }
-    let ctx = FitContext {
-        valid_share: options.valid_share,
-        ..FitContext::new(options.seed, options.observer)
-    };
+    let ctx = FitContext { valid_share: options.valid_share, ..FitContext::new(options.seed, options.observer) };
     let assigned = assign(table, roles)?;
     let yard = yardstick(&assigned, &ctx)?;
     if all {
@@ -228,7 +225,8 @@ fn held_out_effects(
         ctx.check_interrupt()?;
         let design = encodings.design(entry.info().handles, k)?;
         let train = design.select(&fold.train)?.with_outcome(design.outcome())?;
-        let own = FitContext { seed: ctx.seed.named("fold").indexed(k as u64), observer: &quiet, checkpoint: None, ..*ctx };
+        let own =
+            FitContext { seed: ctx.seed.named("fold").indexed(k as u64), observer: &quiet, checkpoint: None, ..*ctx };
         let start = Instant::now();
         let model = estimator.fit(&train, &own)?;
         seconds += start.elapsed().as_secs_f64();
@@ -238,7 +236,10 @@ fn held_out_effects(
         done(k + 1);
     }
     if tau.iter().any(|v| !v.is_finite()) {
-        return Err(Error::Numeric { what: "a comparison", message: "an effect of a held-out row is not finite".into() });
+        return Err(Error::Numeric {
+            what: "a comparison",
+            message: "an effect of a held-out row is not finite".into(),
+        });
     }
     Ok((tau, seconds / folds.len() as f64))
 }
@@ -280,7 +281,10 @@ impl Found {
         let r = mean(rows, &r_losses(rows, &yard.nuisance, tau));
         let plugin = mean(rows, &t_losses(&yard.nuisance, tau));
         if [dr, r, plugin].iter().any(|score: &Score| score.finite().is_none()) {
-            return Ok(Self::failed(name, &Error::Numeric { what: "a comparison", message: "a loss is not finite".into() }));
+            return Ok(Self::failed(
+                name,
+                &Error::Numeric { what: "a comparison", message: "a loss is not finite".into() },
+            ));
         }
         let row = ComparedRow {
             dr_loss: Some(dr.value),

@@ -43,6 +43,7 @@
 mod about;
 mod assessment;
 pub mod auto;
+mod chi_square;
 mod compare;
 mod configured;
 mod describe;
@@ -61,6 +62,7 @@ mod propensity_weights;
 mod refute;
 pub mod registry;
 mod report;
+mod roles_test;
 mod scale;
 mod sensitivity;
 mod summary;
@@ -84,6 +86,7 @@ pub use refute::{Check, CheckResult, CHECKS, RefuteRequest, Refutation, refute};
 pub use registry::{DEFAULT_ESTIMATOR, TOOLBOX, find};
 pub use report::{records, report};
 pub use sensitivity::{FeatureBenchmark, Sensitivity, SensitivityRequest, sensitivity};
+pub use roles_test::{RolesOptions, TestedRole, TestedRoles, test_roles};
 pub use summary::four_digits;
 pub use threads::with_threads;
 

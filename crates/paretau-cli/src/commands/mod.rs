@@ -1,6 +1,7 @@
 //! One file per command. Each turns its arguments into calls of the library and its results into output.
 
 mod check;
+mod compare;
 mod completions;
 pub(crate) mod data;
 mod demo;
@@ -13,6 +14,7 @@ mod list;
 mod policy;
 mod refute;
 mod report;
+mod roles;
 mod run;
 mod sensitivity;
 mod simulate;
@@ -41,6 +43,8 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             Command::Policy(args) => policy::run(args, common),
             Command::Refute(args) => refute::run(args, common),
             Command::Sensitivity(args) => sensitivity::run(args, common),
+            Command::Compare(args) => compare::run(args, common),
+            Command::Roles(args) => roles::run(args, common),
             Command::Report(args) => report::run(args, common),
             Command::Tune(args) => tune::run(args, common),
             Command::Run(args) => run::run(args, common),

@@ -80,10 +80,8 @@ mod tests {
         let mut rng = Seed(3).rng();
         for _ in 0..5 {
             let shared: Vec<f64> = (0..80).map(|_| rng.normal()).collect();
-            let residuals: Vec<Vec<f64>> = [0.3, 0.5, 0.4]
-                .iter()
-                .map(|sd| shared.iter().map(|s| s + sd * rng.normal()).collect())
-                .collect();
+            let residuals: Vec<Vec<f64>> =
+                [0.3, 0.5, 0.4].iter().map(|sd| shared.iter().map(|s| s + sd * rng.normal()).collect()).collect();
             let found = q_aggregation(&residuals, &|_| 1.0);
             assert!((found.iter().sum::<f64>() - 1.0).abs() < 1e-12 && found.iter().all(|w| *w >= 0.0));
             let best = objective(&residuals, &found);

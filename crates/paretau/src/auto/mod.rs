@@ -276,7 +276,12 @@ impl Estimator for Auto {
             members.push(member);
             ctx.event(&Event::Progress { done: members.len() as u64 });
         }
-        Ok(Box::new(AutoModel { members, n_features: design.x().n_cols(), diagnostics, held_out: Some(vec![held_out]) }))
+        Ok(Box::new(AutoModel {
+            members,
+            n_features: design.x().n_cols(),
+            diagnostics,
+            held_out: Some(vec![held_out]),
+        }))
     }
 }
 
