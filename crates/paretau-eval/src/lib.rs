@@ -5,6 +5,7 @@
 
 mod calibration;
 mod encoders;
+mod heterogeneity;
 pub mod losses;
 mod metrics;
 mod rate;
@@ -12,5 +13,6 @@ pub mod truth;
 
 pub use calibration::{Calibration, EffectGroup, best_linear_projection, calibration, effect_groups};
 pub use encoders::{Third, encoder_difference, encoders_of};
+pub use heterogeneity::Heterogeneity;
 pub use metrics::{Better, Evidence, METRICS, Metric, NamedScore, Needs, evaluate};
 pub use rate::{HALF_SAMPLES, TocPoint, auuc, rate, toc};

@@ -3,26 +3,182 @@
 //! Scores without the truth need nuisances: expected outcomes and propensities by models that saw neither the row
 //! nor the effects being scored. They are cross-fitted on the rows to score on, by the stack of learners that every average
 //! stands on, so that every model is scored by the same yardstick.
+//!
+//! Predictions of rows that the model learned from flatter it. Such rows are known by the model's fingerprint: scores of
+//! exactly the training rows are those of held-out predictions, computed at the fit; else such rows are left out or refused.
 
-use paretau_core::{FitContext, Observer, Result, Seed};
-use paretau_data::{RoleSpec, Table, assign};
-use paretau_eval::{Evidence, NamedScore};
-use paretau_nuisance::Observed;
+use std::collections::BTreeMap;
 
+use paretau_core::{Error, FitContext, Observer, Result, Seed, Silent};
+use paretau_data::{Assigned, RoleSpec, Table, assign};
+use paretau_eval::{Evidence, Heterogeneity, METRICS, NamedScore};
+use paretau_nuisance::{Observed, Score};
+use serde::{Deserialize, Serialize};
+
+use crate::assessment::Weighted;
+use crate::fingerprint::Recognition;
 use crate::model::Model;
 use crate::nuisances::{Yardstick, yardstick};
 
-/// All metrics that the rows allow.
-pub fn evaluate(
-    model: &Model,
-    table: Table,
-    roles: &RoleSpec,
-    seed: Seed,
-    observer: &dyn Observer,
-) -> Result<Vec<NamedScore>> {
+/// New rows that are scored when others of the table were learned from; with fewer, the table is refused.
+const LEAST_NEW_ROWS: usize = 100;
+/// Those of each arm.
+const LEAST_NEW_ROWS_PER_ARM: usize = 10;
+
+/// How to score.
+#[derive(Clone, Copy)]
+pub struct EvaluateOptions<'a> {
+    /// Source of all randomness.
+    pub seed: Seed,
+    /// Score all rows by the model's predictions, also those that it learned from. The scores are labelled.
+    pub in_sample: bool,
+    /// Hears of progress.
+    pub observer: &'a dyn Observer,
+}
+
+impl Default for EvaluateOptions<'_> {
+    fn default() -> Self {
+        Self { seed: Seed(0), in_sample: false, observer: &Silent }
+    }
+}
+
+/// What kind of predictions were scored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// Of rows that the model did not learn from.
+    NewRows,
+    /// Of the training rows, each by parts of the model that did not see it: out of bag, or held out.
+    OutOfBag,
+    /// Of rows some of which the model learned from: they flatter.
+    InSample,
+}
+
+/// Scores of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluation {
+    /// All metrics that the rows allow.
+    pub scores: Vec<NamedScore>,
+    /// Whether effects differ between people, as far as the predictions tell.
+    pub heterogeneity: Heterogeneity,
+    /// What kind of predictions were scored.
+    pub basis: Basis,
+    /// Rows that were scored.
+    pub n_rows: usize,
+    /// Rows of the table that the model learned from; left out unless the basis says otherwise.
+    pub learned_from: usize,
+    /// What the reader of the scores should know.
+    pub notes: Vec<String>,
+}
+
+/// Scores of held-out predictions of the training rows, computed at the fit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct HeldOutScores {
+    n_rows: usize,
+    scores: BTreeMap<String, Score>,
+}
+
+impl HeldOutScores {
+    /// The scores of predictions for rows that were made without them.
+    pub(crate) fn of(weighted: &Weighted<'_>, seed: Seed) -> Result<Self> {
+        let rows = weighted.rows()?;
+        let dr_scores = weighted.nuisance.scores(&rows, &weighted.weights.smooth);
+        let found = paretau_eval::evaluate(&Evidence {
+            tau: &weighted.pair.effects.tau,
+            rows: Some(rows),
+            nuisance: Some(&weighted.nuisance),
+            scores: Some(&dr_scores),
+            truth: weighted.pair.assigned.oracle.as_ref(),
+            encoders: None,
+            seed,
+        })?;
+        let scores = found.into_iter().map(|named| (named.name.to_owned(), named.score)).collect();
+        Ok(Self { n_rows: rows.len(), scores })
+    }
+
+    fn named(&self) -> Vec<NamedScore> {
+        let named = |name| self.scores.get(name).map(|&score| NamedScore { name, score });
+        METRICS.iter().filter_map(|metric| named(metric.name)).collect()
+    }
+}
+
+/// All metrics that the rows allow, by predictions that were made without the rows; where there are none, an error names the
+/// remedy.
+pub fn evaluate(model: &Model, table: Table, roles: &RoleSpec, options: &EvaluateOptions<'_>) -> Result<Evaluation> {
     let assigned = assign(table, roles)?;
+    let n_rows = assigned.t.len();
+    let recognition = model.recognise(&assigned)?;
+    let learned_from = match &recognition {
+        Recognition::New => 0,
+        Recognition::Exact => n_rows,
+        Recognition::Some(rows) => rows.len(),
+        Recognition::Unclear(about) => *about,
+    };
+    let whole = |basis, notes: Vec<String>| {
+        let scores = score(model, &assigned, options)?;
+        Ok(Evaluation::new(scores, basis, (n_rows, learned_from), notes))
+    };
+    match recognition {
+        Recognition::New => whole(Basis::NewRows, vec![]),
+        _ if options.in_sample => whole(
+            Basis::InSample,
+            vec![format!(
+                "{learned_from} of {n_rows} rows were learned from: these scores are in-sample and flatter the model"
+            )],
+        ),
+        Recognition::Exact => {
+            let held_out = model.held_out_scores().ok_or_else(|| refusal(model, (n_rows, learned_from), ""))?;
+            let mut notes = vec![format!(
+                "these are the {n_rows} rows that the model learned from: the scores are those of its out-of-bag predictions \
+                 (each row's by parts that did not see it), computed at the fit"
+            )];
+            if assigned.oracle.is_some() && !held_out.scores.contains_key("pehe") {
+                notes.push(
+                    "errors against the truth are known for rows that were not learned from, or when the truth is named at \
+                     the fit (`fit --truth`)"
+                        .to_owned(),
+                );
+            }
+            Ok(Evaluation::new(held_out.named(), Basis::OutOfBag, (held_out.n_rows, learned_from), notes))
+        }
+        Recognition::Some(rows) => {
+            let mut is_new = vec![true; n_rows];
+            rows.iter().for_each(|&i| is_new[i] = false);
+            let new: Vec<usize> = (0..n_rows).filter(|&i| is_new[i]).collect();
+            let of_arm = |arm: u8| new.iter().filter(|&&i| assigned.t[i] == arm).count();
+            let [control, treated] = [of_arm(0), of_arm(1)];
+            if new.len() < LEAST_NEW_ROWS || control.min(treated) < LEAST_NEW_ROWS_PER_ARM {
+                let left = format!(
+                    "; only {} other rows are left ({treated} treated), and {LEAST_NEW_ROWS} are needed",
+                    new.len()
+                );
+                return Err(refusal(model, (n_rows, learned_from), &left));
+            }
+            let note = format!("{learned_from} of {n_rows} rows were learned from and are left out of the scores");
+            let scores = score(model, &assigned.select(&new), options)?;
+            Ok(Evaluation::new(scores, Basis::NewRows, (new.len(), learned_from), vec![note]))
+        }
+        Recognition::Unclear(_) => Err(refusal(model, (n_rows, learned_from), ", and which ones cannot be told")),
+    }
+}
+
+impl Evaluation {
+    fn new(
+        scores: Vec<NamedScore>,
+        basis: Basis,
+        (n_rows, learned_from): (usize, usize),
+        notes: Vec<String>,
+    ) -> Self {
+        let slope = scores.iter().find(|named| named.name == "calibration").map(|named| named.score);
+        Self { heterogeneity: Heterogeneity::of(slope), scores, basis, n_rows, learned_from, notes }
+    }
+}
+
+/// Scores of the model's predictions for rows, whatever they are.
+fn score(model: &Model, assigned: &Assigned, options: &EvaluateOptions<'_>) -> Result<Vec<NamedScore>> {
     let predictions = model.predict(&assigned.features)?;
-    let Yardstick { design, nuisance, scores } = yardstick(&assigned, &FitContext::new(seed, observer))?;
+    let Yardstick { design, nuisance, scores } =
+        yardstick(assigned, &FitContext::new(options.seed, options.observer))?;
     paretau_eval::evaluate(&Evidence {
         tau: &predictions.arms[0].tau,
         rows: Some(Observed::of(&design)?),
@@ -30,6 +186,16 @@ pub fn evaluate(
         scores: Some(&scores),
         truth: assigned.oracle.as_ref(),
         encoders: None,
-        seed,
+        seed: options.seed,
     })
+}
+
+/// Scores of these rows would flatter.
+fn refusal(model: &Model, (n_rows, learned_from): (usize, usize), more: &str) -> Error {
+    Error::unfit(format!(
+        "{learned_from} of the {n_rows} rows were learned from by this `{}` model{more}: scores of its predictions for them would \
+         flatter it. Score rows that were kept aside before the fit, or ask for in-sample scores (--in-sample, in Python \
+         in_sample=True), which are labelled as such",
+        model.about().estimator
+    ))
 }
