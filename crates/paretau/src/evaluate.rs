@@ -30,15 +30,27 @@ const LEAST_NEW_ROWS_PER_ARM: usize = 10;
 pub struct EvaluateOptions<'a> {
     /// Source of all randomness.
     pub seed: Seed,
-    /// Score all rows by the model's predictions, also those that it learned from. The scores are labelled.
-    pub in_sample: bool,
+    /// What to do about rows that the model learned from.
+    pub in_sample: InSample,
     /// Hears of progress.
     pub observer: &'a dyn Observer,
 }
 
+/// What to do about rows that a model learned from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum InSample {
+    /// Score held-out predictions of them or leave them out; refuse when neither can be done.
+    #[default]
+    Never,
+    /// The same, but score the model's predictions of them instead of refusing. The scores are labelled.
+    IfNeeded,
+    /// Score the model's predictions of all rows. The scores are labelled.
+    Always,
+}
+
 impl Default for EvaluateOptions<'_> {
     fn default() -> Self {
-        Self { seed: Seed(0), in_sample: false, observer: &Silent }
+        Self { seed: Seed(0), in_sample: InSample::default(), observer: &Silent }
     }
 }
 
@@ -96,9 +108,23 @@ impl HeldOutScores {
         Ok(Self { n_rows: rows.len(), scores })
     }
 
-    fn named(&self) -> Vec<NamedScore> {
+    /// What is known about the training rows.
+    fn evaluation(&self, assigned: &Assigned) -> Evaluation {
+        let mut notes = vec![format!(
+            "these are the {} rows that the model learned from: the scores are those of its out-of-bag predictions (each row's by \
+             parts that did not see it), computed at the fit",
+            self.n_rows
+        )];
+        if assigned.oracle.is_some() && !self.scores.contains_key("pehe") {
+            notes.push(
+                "errors against the truth are not among them, because `fit` was not given --truth; score rows that were kept \
+                 aside for these"
+                    .to_owned(),
+            );
+        }
         let named = |name| self.scores.get(name).map(|&score| NamedScore { name, score });
-        METRICS.iter().filter_map(|metric| named(metric.name)).collect()
+        let scores = METRICS.iter().filter_map(|metric| named(metric.name)).collect();
+        Evaluation::new(scores, Basis::OutOfBag, (self.n_rows, self.n_rows), notes)
     }
 }
 
@@ -114,33 +140,24 @@ pub fn evaluate(model: &Model, table: Table, roles: &RoleSpec, options: &Evaluat
         Recognition::Some(rows) => rows.len(),
         Recognition::Unclear(about) => *about,
     };
-    let whole = |basis, notes: Vec<String>| {
-        let scores = score(model, &assigned, options)?;
-        Ok(Evaluation::new(scores, basis, (n_rows, learned_from), notes))
+    let counts = (n_rows, learned_from);
+    let in_sample = || {
+        let note = format!("{learned_from} of {n_rows} rows were learned from: these scores are in-sample and flatter the model");
+        Ok(Evaluation::new(score(model, &assigned, options)?, Basis::InSample, counts, vec![note]))
+    };
+    let refuse = |more: &str| match options.in_sample {
+        InSample::Never => Err(refusal(model, counts, more)),
+        InSample::IfNeeded | InSample::Always => in_sample(),
     };
     match recognition {
-        Recognition::New => whole(Basis::NewRows, vec![]),
-        _ if options.in_sample => whole(
-            Basis::InSample,
-            vec![format!(
-                "{learned_from} of {n_rows} rows were learned from: these scores are in-sample and flatter the model"
-            )],
-        ),
-        Recognition::Exact => {
-            let held_out = model.held_out_scores().ok_or_else(|| refusal(model, (n_rows, learned_from), ""))?;
-            let mut notes = vec![format!(
-                "these are the {n_rows} rows that the model learned from: the scores are those of its out-of-bag predictions \
-                 (each row's by parts that did not see it), computed at the fit"
-            )];
-            if assigned.oracle.is_some() && !held_out.scores.contains_key("pehe") {
-                notes.push(
-                    "errors against the truth are known for rows that were not learned from, or when the truth is named at \
-                     the fit (`fit --truth`)"
-                        .to_owned(),
-                );
-            }
-            Ok(Evaluation::new(held_out.named(), Basis::OutOfBag, (held_out.n_rows, learned_from), notes))
+        Recognition::New => {
+            Ok(Evaluation::new(score(model, &assigned, options)?, Basis::NewRows, counts, vec![]))
         }
+        _ if options.in_sample == InSample::Always => in_sample(),
+        Recognition::Exact => match model.held_out_scores() {
+            Some(held_out) => Ok(held_out.evaluation(&assigned)),
+            None => refuse(""),
+        },
         Recognition::Some(rows) => {
             let mut is_new = vec![true; n_rows];
             rows.iter().for_each(|&i| is_new[i] = false);
@@ -148,17 +165,16 @@ pub fn evaluate(model: &Model, table: Table, roles: &RoleSpec, options: &Evaluat
             let of_arm = |arm: u8| new.iter().filter(|&&i| assigned.t[i] == arm).count();
             let [control, treated] = [of_arm(0), of_arm(1)];
             if new.len() < LEAST_NEW_ROWS || control.min(treated) < LEAST_NEW_ROWS_PER_ARM {
-                let left = format!(
-                    "; only {} other rows are left ({treated} treated), and {LEAST_NEW_ROWS} are needed",
+                return refuse(&format!(
+                    "; {} others are left ({treated} treated), of which {LEAST_NEW_ROWS} are needed",
                     new.len()
-                );
-                return Err(refusal(model, (n_rows, learned_from), &left));
+                ));
             }
             let note = format!("{learned_from} of {n_rows} rows were learned from and are left out of the scores");
             let scores = score(model, &assigned.select(&new), options)?;
             Ok(Evaluation::new(scores, Basis::NewRows, (new.len(), learned_from), vec![note]))
         }
-        Recognition::Unclear(_) => Err(refusal(model, (n_rows, learned_from), ", and which ones cannot be told")),
+        Recognition::Unclear(_) => refuse(", and which ones cannot be told"),
     }
 }
 
@@ -194,8 +210,7 @@ fn score(model: &Model, assigned: &Assigned, options: &EvaluateOptions<'_>) -> R
 fn refusal(model: &Model, (n_rows, learned_from): (usize, usize), more: &str) -> Error {
     Error::unfit(format!(
         "{learned_from} of the {n_rows} rows were learned from by this `{}` model{more}: scores of its predictions for them would \
-         flatter it. Score rows that were kept aside before the fit, or ask for in-sample scores (--in-sample, in Python \
-         in_sample=True), which are labelled as such",
+         flatter it; score rows that were kept aside before the fit, or ask for in-sample scores with --in-sample",
         model.about().estimator
     ))
 }

@@ -338,3 +338,171 @@ fn distinct(values: impl Iterator<Item = u64>) -> usize {
     values.dedup();
     values.len()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use paretau_core::{Csr, Dense, Rng, Seed};
+    use paretau_data::{RoleSpec, Table, TableColumn, assign};
+
+    use super::*;
+
+    /// Rows of two features, with `levels` values each, or continuous ones.
+    fn rows(n: usize, levels: Option<f64>, seed: u64) -> (Assigned, Features) {
+        let mut rng = Seed(seed).rng();
+        let draw = |rng: &mut Rng| match levels {
+            Some(levels) => (rng.uniform() * levels).floor(),
+            None => rng.normal(),
+        };
+        let mut column = || -> Vec<f64> { (0..n).map(|_| draw(&mut rng)).collect() };
+        let (a, b, y) = (column(), column(), column());
+        let t = (0..n).map(|i| (i % 2) as f64).collect();
+        let x = a.iter().zip(&b).flat_map(|(&a, &b)| [a, b]).collect();
+        let columns = [("t", t), ("y", y), ("a", a), ("b", b)];
+        let columns = columns.into_iter().map(|(name, values)| TableColumn::number(name, values)).collect();
+        let assigned = assign(Table::new(columns).unwrap(), &RoleSpec::new("t", "y")).unwrap();
+        (assigned, Features::Dense(Dense::new(n, 2, x).unwrap()))
+    }
+
+    /// Some rows of some, then some of others.
+    fn joined(parts: &[(&(Assigned, Features), &[usize])]) -> (Assigned, Features) {
+        let mut out = parts[0].0.0.select(parts[0].1);
+        let mut x: Vec<f64> = vec![];
+        for (k, ((assigned, features), own)) in parts.iter().enumerate() {
+            let Features::Dense(dense) = features else { panic!("dense rows only") };
+            own.iter().for_each(|&i| x.extend(dense.row(i)));
+            if k > 0 {
+                out.t.extend(own.iter().map(|&i| assigned.t[i]));
+                out.y.extend(own.iter().map(|&i| assigned.y[i]));
+            }
+        }
+        let n = out.t.len();
+        (out, Features::Dense(Dense::new(n, 2, x).unwrap()))
+    }
+
+    #[test]
+    fn the_training_rows_are_known_in_any_order_and_others_are_not() {
+        let (train, other) = (rows(500, None, 1), rows(500, None, 2));
+        let print = Fingerprint::of(&train.0, &train.1);
+        assert_eq!(print.recognise(&train.0, &train.1), Recognition::Exact);
+        let backwards: Vec<usize> = (0..500).rev().collect();
+        let turned = joined(&[(&train, &backwards)]);
+        assert_eq!(print.recognise(&turned.0, &turned.1), Recognition::Exact);
+        assert_eq!(print.recognise(&other.0, &other.1), Recognition::New);
+        // A row twice, or one less, is another table, whose rows are known nevertheless.
+        let mut twice = backwards.clone();
+        twice[0] = 0;
+        let twice = joined(&[(&train, &twice)]);
+        assert_eq!(print.recognise(&twice.0, &twice.1), Recognition::Some((0..500).collect()));
+        let (some, new): (Vec<usize>, Vec<usize>) = ((0..40).collect(), (0..300).collect());
+        let mixed = joined(&[(&train, &some), (&other, &new)]);
+        assert_eq!(print.recognise(&mixed.0, &mixed.1), Recognition::Some(some));
+        // Another outcome or arm is another person.
+        let mut changed = train.0.clone();
+        changed.y.iter_mut().for_each(|y| *y += 1.0);
+        assert_eq!(print.recognise(&changed, &train.1), Recognition::New);
+        let mut changed = train.0.clone();
+        changed.t.iter_mut().for_each(|t| *t = 1 - *t);
+        assert_eq!(print.recognise(&changed, &train.1), Recognition::New);
+        // Other weights make other scores.
+        let mut weighted = train.0.clone();
+        weighted.weight = Some(vec![2.0; 500]);
+        assert_eq!(print.recognise(&weighted, &train.1), Recognition::Some((0..500).collect()));
+    }
+
+    #[test]
+    fn false_matches_are_as_rare_as_said() {
+        let (train, other) = (rows(20_000, None, 3), rows(200_000, None, 4));
+        let print = Fingerprint::of(&train.0, &train.1);
+        assert_eq!(print.rows.bits.len(), 40_000);
+        let hashes = row_hashes(&other.0, &feature_hashes(&other.1));
+        let found = hashes.iter().filter(|&&h| print.rows.contains(h)).count() as f64 / 200_000.0;
+        // 0.00046 by theory; its standard error here is 0.00005.
+        assert!((0.000_3..0.000_65).contains(&found), "{found}");
+        let known = row_hashes(&train.0, &feature_hashes(&train.1));
+        assert!(known.iter().all(|&h| print.rows.contains(h)), "a training row was forgotten");
+    }
+
+    #[test]
+    fn equal_rows_by_chance_are_not_taken_for_training_rows() {
+        // Two features and an outcome of five values each: 250 kinds of rows, which 1000 rows nearly exhaust.
+        let train = rows(1000, Some(5.0), 5);
+        let print = Fingerprint::of(&train.0, &train.1);
+        assert!(print.rows.facts.twins > 0.85, "{}", print.rows.facts.twins);
+        let new = (10..60).filter(|&seed| {
+            let other = rows(300, Some(5.0), seed);
+            print.recognise(&other.0, &other.1) == Recognition::New
+        });
+        assert!(new.count() >= 48, "new rows were taken for training rows");
+        assert_eq!(print.recognise(&train.0, &train.1), Recognition::Exact);
+        // Most of the training rows are more than chance, but single rows cannot be told.
+        let part = joined(&[(&train, &(0..900).collect::<Vec<_>>())]);
+        assert!(matches!(print.recognise(&part.0, &part.1), Recognition::Unclear(_)));
+        // Features alone tell nothing here.
+        assert_eq!(print.learned_from(print.feature_matches(&train.1)), 0);
+    }
+
+    #[test]
+    fn copies_in_the_training_rows_are_not_chance() {
+        let base = rows(400, None, 6);
+        let mut rng = Seed(7).rng();
+        let drawn: Vec<usize> = (0..400).map(|_| ((rng.uniform() * 400.0) as usize).min(399)).collect();
+        let bootstrap = joined(&[(&base, &drawn)]);
+        let print = Fingerprint::of(&bootstrap.0, &bootstrap.1);
+        assert_eq!(print.rows.facts.twins, 0.0);
+        let known: Vec<usize> = (0..400).filter(|i| drawn.contains(i)).collect();
+        assert_eq!(print.recognise(&base.0, &base.1), Recognition::Some(known.clone()));
+        let found = print.feature_matches(&base.1);
+        assert_eq!((found.rows, print.learned_from(found)), (400, known.len()));
+    }
+
+    #[test]
+    fn dense_sparse_and_single_precision_rows_are_the_same() {
+        let dense = Features::Dense(Dense::new(2, 3, vec![0.1, 0.0, -2.0, -0.0, 3.5, 0.0]).unwrap());
+        let single = Dense::new(2, 3, vec![f64::from(0.1_f32), 0.0, -2.0, 0.0, 3.5, 0.0]).unwrap();
+        let sparse = Csr::new(2, 3, vec![0, 2, 4], vec![0, 2, 0, 1], vec![0.1, -2.0, 0.0, 3.5]).unwrap();
+        let expected = feature_hashes(&dense);
+        assert_eq!(feature_hashes(&Features::Dense(single)), expected);
+        assert_eq!(feature_hashes(&Features::Sparse(sparse)), expected);
+        let swapped = Features::Dense(Dense::new(2, 3, vec![0.0, 0.1, -2.0, 3.5, 0.0, 0.0]).unwrap());
+        assert!(feature_hashes(&swapped).iter().zip(&expected).all(|(a, b)| a != b));
+        assert_eq!(arm_hash("1"), arm_hash("1.0"));
+        assert_eq!(arm_hash("TRUE"), arm_hash("1"));
+        assert!(arm_hash("drug") != arm_hash("placebo") && arm_hash("0") != arm_hash("1"));
+    }
+
+    #[test]
+    fn more_rows_than_a_filter_holds_are_sampled() {
+        let mut rng = Seed(8).rng();
+        let n = 2 * MOST_ROWS + MOST_ROWS / 2;
+        let hashes: Vec<u64> = (0..n).map(|_| mix(rng.normal().to_bits())).collect();
+        let filter = Filter::new(hashes.clone(), true);
+        assert_eq!(filter.facts.skipped_bits, 2);
+        assert!(filter.bits.len() <= 2 * MOST_ROWS);
+        let held = hashes.iter().filter(|&&h| filter.holds(h)).count();
+        assert_eq!(hashes.iter().filter(|&&h| filter.contains(h)).count(), held);
+        assert!((held as f64 / n as f64 - 0.25).abs() < 0.002);
+        assert!(filter.beyond_chance(1000, 1000) && !filter.beyond_chance(1000, 1));
+    }
+
+    #[test]
+    fn it_comes_back_from_its_state_and_damage_is_refused() {
+        let train = rows(100, None, 9);
+        let print = Fingerprint::of(&train.0, &train.1);
+        let state = print.state().unwrap();
+        assert_eq!(Fingerprint::load(&state).unwrap(), print);
+        let mut absent = state.clone();
+        absent.tensors.remove("rows");
+        let mut empty = state.clone();
+        empty.tensors.insert("features".to_owned(), Tensor::U8(vec![0], vec![]));
+        let mut wrong = state.clone();
+        wrong.json["rows"]["twins"] = 2.0.into();
+        let mut far = state.clone();
+        far.json["features"]["skipped_bits"] = 64.into();
+        let mut foreign = state.clone();
+        foreign.json["digest"] = "none".into();
+        for damaged in [absent, empty, wrong, far, foreign] {
+            assert!(Fingerprint::load(&damaged).is_err(), "{:?}", damaged.json);
+        }
+    }
+}

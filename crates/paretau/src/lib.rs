@@ -65,7 +65,7 @@ pub use about::{About, Arm, Averages, Estimate, Population};
 pub use configured::ConfiguredEstimator;
 pub use describe::{Description, ParamDescription, describe};
 pub use diagnose::{Diagnosis, diagnose};
-pub use evaluate::{Basis, EvaluateOptions, Evaluation, evaluate};
+pub use evaluate::{Basis, EvaluateOptions, Evaluation, InSample, evaluate};
 pub use fingerprint::{FeatureMatches, Fingerprint, Recognition};
 pub use fit::{FitOptions, fit};
 pub use model::{Model, Predictions};
