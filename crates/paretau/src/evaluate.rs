@@ -210,7 +210,8 @@ fn score(model: &Model, assigned: &Assigned, options: &EvaluateOptions<'_>) -> R
 fn refusal(model: &Model, (n_rows, learned_from): (usize, usize), more: &str) -> Error {
     Error::unfit(format!(
         "{learned_from} of the {n_rows} rows were learned from by this `{}` model{more}: scores of its predictions for them would \
-         flatter it; score rows that were kept aside before the fit, or ask for in-sample scores with --in-sample",
+         flatter it; score rows that were kept aside before the fit (`paretau compare` does so by itself), or ask for in-sample \
+         scores with --in-sample",
         model.about().estimator
     ))
 }
