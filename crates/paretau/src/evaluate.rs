@@ -142,7 +142,9 @@ pub fn evaluate(model: &Model, table: Table, roles: &RoleSpec, options: &Evaluat
     };
     let counts = (n_rows, learned_from);
     let in_sample = || {
-        let note = format!("{learned_from} of {n_rows} rows were learned from: these scores are in-sample and flatter the model");
+        let note = format!(
+            "{learned_from} of {n_rows} rows were learned from: these scores are in-sample and flatter the model"
+        );
         Ok(Evaluation::new(score(model, &assigned, options)?, Basis::InSample, counts, vec![note]))
     };
     let refuse = |more: &str| match options.in_sample {
@@ -150,9 +152,7 @@ pub fn evaluate(model: &Model, table: Table, roles: &RoleSpec, options: &Evaluat
         InSample::IfNeeded | InSample::Always => in_sample(),
     };
     match recognition {
-        Recognition::New => {
-            Ok(Evaluation::new(score(model, &assigned, options)?, Basis::NewRows, counts, vec![]))
-        }
+        Recognition::New => Ok(Evaluation::new(score(model, &assigned, options)?, Basis::NewRows, counts, vec![])),
         _ if options.in_sample == InSample::Always => in_sample(),
         Recognition::Exact => match model.held_out_scores() {
             Some(held_out) => Ok(held_out.evaluation(&assigned)),
@@ -179,12 +179,7 @@ pub fn evaluate(model: &Model, table: Table, roles: &RoleSpec, options: &Evaluat
 }
 
 impl Evaluation {
-    fn new(
-        scores: Vec<NamedScore>,
-        basis: Basis,
-        (n_rows, learned_from): (usize, usize),
-        notes: Vec<String>,
-    ) -> Self {
+    fn new(scores: Vec<NamedScore>, basis: Basis, (n_rows, learned_from): (usize, usize), notes: Vec<String>) -> Self {
         let slope = scores.iter().find(|named| named.name == "calibration").map(|named| named.score);
         Self { heterogeneity: Heterogeneity::of(slope), scores, basis, n_rows, learned_from, notes }
     }
@@ -193,8 +188,7 @@ impl Evaluation {
 /// Scores of the model's predictions for rows, whatever they are.
 fn score(model: &Model, assigned: &Assigned, options: &EvaluateOptions<'_>) -> Result<Vec<NamedScore>> {
     let predictions = model.predict(&assigned.features)?;
-    let Yardstick { design, nuisance, scores } =
-        yardstick(assigned, &FitContext::new(options.seed, options.observer))?;
+    let Yardstick { design, nuisance, scores } = yardstick(assigned, &FitContext::new(options.seed, options.observer))?;
     paretau_eval::evaluate(&Evidence {
         tau: &predictions.arms[0].tau,
         rows: Some(Observed::of(&design)?),
