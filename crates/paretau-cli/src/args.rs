@@ -274,6 +274,9 @@ pub(crate) struct EffectArgs {
     /// Output file (.csv, .csv.gz, .parquet, .arrow), or - for CSV on stdout
     #[arg(long, value_name = "FILE", default_value = "-")]
     pub(crate) out: PathBuf,
+    /// Say nothing about rows that the model learned from
+    #[arg(long)]
+    pub(crate) in_sample: bool,
 }
 
 #[derive(Debug, Args)]
@@ -282,6 +285,9 @@ pub(crate) struct EvaluateArgs {
     pub(crate) model: PathBuf,
     #[command(flatten)]
     pub(crate) data: DataArgs,
+    /// Score rows that the model learned from, too; such scores flatter, and the output says so
+    #[arg(long)]
+    pub(crate) in_sample: bool,
 }
 
 #[derive(Debug, Args)]

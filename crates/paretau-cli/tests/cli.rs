@@ -54,11 +54,12 @@ fn the_whole_way_from_data_to_scores() {
     let row: Vec<f64> = lines.next().unwrap().split(',').map(|v| v.parse().unwrap()).collect();
     assert!((row[1] - row[0] - row[2]).abs() < 1e-12);
 
-    let scores = json(&ok(at, &["evaluate", "model.paretau", "people.csv", "--truth", "mu0,mu1", "--json"]));
+    ok(at, &["simulate", "synthetic", "--n", "400", "--d", "6", "--seed", "1", "--out", "later.csv"]);
+    let scores = json(&ok(at, &["evaluate", "model.paretau", "later.csv", "--truth", "mu0,mu1", "--json"]));
     for name in ["pehe", "pehe_rel", "ate", "ate_error", "dr_score", "r_score", "autoc", "qini", "calibration"] {
         assert!(scores[name].is_number(), "{name} is missing: {scores}");
     }
-    let without = json(&ok(at, &["evaluate", "model.paretau", "people.csv", "--json"]));
+    let without = json(&ok(at, &["evaluate", "model.paretau", "later.csv", "--json"]));
     assert!(without["pehe"].is_null() && without["r_score"].is_number());
 }
 
@@ -103,7 +104,8 @@ fn several_arms_are_fitted_at_once() {
     let page = std::fs::read_to_string(at.join("page.html")).unwrap();
     assert!(page.contains("<li><code>drug</code> (200 people): "), "the page is silent about the third arm");
     ok(at, &["diagnose", "m.paretau"]);
-    ok(at, &["evaluate", "m.paretau", "study.csv"]);
+    let words = ok(at, &["evaluate", "m.paretau", "study.csv"]);
+    assert!(words.contains("these are the 400 rows that the model learned from"), "{words}");
 
     let (code, message) = fails(at, &fit("lr-2"));
     assert!(code == 2 || code == 3, "{code}");

@@ -172,7 +172,7 @@ fn twins_needs_its_known_propensity() {
     }
     ok(at, &["effect", "model.paretau", path, "--out", "effects.csv"]);
     check_effects(&at.join("effects.csv"), 11_984, 11_984);
-    let scores = json(at, &["evaluate", "model.paretau", path]);
+    let scores = json(at, &["evaluate", "model.paretau", path, "--in-sample"]);
     assert!(number(&scores, &["pehe_rel"]) < 1.2 && number(&scores, &["ate_error"]) < 0.08, "{scores}");
     let diagnosis = json(at, &["diagnose", path, "--treatment", "T", "--outcome", "yf"]);
     assert_eq!(diagnosis["n_rows"], 11_984);

@@ -68,6 +68,7 @@ fn prepared() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     ok(at, &["simulate", "synthetic", "--n", "300", "--d", "6", "--out", "people.csv"]);
+    ok(at, &["simulate", "synthetic", "--n", "300", "--d", "6", "--seed", "1", "--out", "later.csv"]);
     ok(at, &["fit", "people.csv", "--treatment", "t", "--outcome", "y", "-e", "lr-2", "--out", "model.paretau"]);
     let write = |name: &str, text: &str| std::fs::write(at.join(name), text).unwrap();
     write("empty.csv", "");
@@ -149,7 +150,7 @@ fn json() {
         ("fit", "fit people.csv --treatment t --outcome y --estimator lr-2 --out m.paretau"),
         ("effect", "effect model.paretau people.csv --out e.csv"),
         ("effect-stdout", "effect model.paretau people.csv"),
-        ("evaluate", "evaluate model.paretau people.csv --truth mu0,mu1"),
+        ("evaluate", "evaluate model.paretau later.csv --truth mu0,mu1"),
         ("diagnose-data", "diagnose people.csv --treatment t --outcome y"),
         ("diagnose-model", "diagnose model.paretau"),
         ("run", "run first-look --out r --shard 1/5"),

@@ -5,6 +5,7 @@
 
 mod calibration;
 mod encoders;
+mod heterogeneity;
 pub mod losses;
 mod metrics;
 mod policy_bins;
@@ -15,6 +16,7 @@ pub mod truth;
 
 pub use calibration::{Calibration, EffectGroup, best_linear_projection, calibration, effect_groups};
 pub use encoders::{Third, encoder_difference, encoders_of};
+pub use heterogeneity::Heterogeneity;
 pub use metrics::{Better, Evidence, METRICS, Metric, NamedScore, Needs, evaluate};
 pub use policy_tree::{MOST_BINS, MOST_BINS_DEEP, MOST_COLUMNS, MOST_DEPTH, PolicyOptions, PolicyTask, PolicyTree, policy_tree};
 pub use policy_value::{CrossFitted, PolicyValue, cross_fitted_tree, policy_value};

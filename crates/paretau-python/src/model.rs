@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use paretau::data::RoleSpec;
-use paretau::{FitOptions, Params, Predictions, Seed, with_threads};
+use paretau::{Basis, EvaluateOptions, FitOptions, InSample, Params, Predictions, Seed, with_threads};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde::de::DeserializeOwned;
@@ -202,9 +202,10 @@ impl Model {
     }
 }
 
-/// Scores of a model on rows, as a JSON object of metrics and their errors (`name`, `name_se`).
+/// Scores of a model on rows, as a JSON object of `scores`, metrics and their errors (`name`, `name_se`), and `notes`.
+/// Rows that it learned from are scored as `in_sample` says: `never`, `if-needed` or `always`.
 #[pyfunction]
-#[pyo3(signature = (model, table, *, roles, seed, n_jobs))]
+#[pyo3(signature = (model, table, *, roles, seed, n_jobs, in_sample))]
 pub(crate) fn evaluate(
     py: Python<'_>,
     model: &Model,
@@ -212,20 +213,32 @@ pub(crate) fn evaluate(
     roles: &str,
     seed: u64,
     n_jobs: Option<usize>,
+    in_sample: &str,
 ) -> PyResult<String> {
     let roles: RoleSpec = parse("roles", roles)?;
+    let in_sample = match in_sample {
+        "never" => InSample::Never,
+        "if-needed" => InSample::IfNeeded,
+        "always" => InSample::Always,
+        other => return Err(usage(format!("in_sample: `{other}` is not known"))),
+    };
     let table = table.borrow_mut().take()?;
-    let scores = detach_with_events(py, None, |observer| {
-        with_threads(n_jobs, || paretau::evaluate(&model.inner, table, &roles, Seed(seed), observer))
+    let found = detach_with_events(py, None, |observer| {
+        let options = EvaluateOptions { seed: Seed(seed), in_sample, observer };
+        with_threads(n_jobs, || paretau::evaluate(&model.inner, table, &roles, &options))
     })?;
     let mut out = Map::new();
-    for named in scores {
+    for named in found.scores {
         out.insert(named.name.to_owned(), Value::from(named.score.value));
         if let Some(se) = named.score.se {
             out.insert(format!("{}_se", named.name), Value::from(se));
         }
     }
-    Ok(Value::from(out).to_string())
+    if let Some(p) = found.heterogeneity.p {
+        out.insert("heterogeneity_p".to_owned(), Value::from(p));
+    }
+    out.insert("in_sample".to_owned(), Value::from(found.basis == Basis::InSample));
+    Ok(serde_json::json!({ "scores": out, "notes": found.notes }).to_string())
 }
 
 /// A JSON argument as its type.

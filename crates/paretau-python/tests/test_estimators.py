@@ -169,13 +169,37 @@ def test_search_without_routing_by_the_name_of_a_column(estimator, data):
 
 
 def test_scores_prefer_the_better_model(data):
-    good = paretau.LinearEffect().fit(data.X, data.y, treatment=data.treatment)
+    half = len(data.y) // 2
+    own, later = slice(0, half), slice(half, None)
+    good = paretau.LinearEffect().fit(data.X[own], data.y[own], treatment=data.treatment[own])
     noise = np.random.default_rng(0).normal(size=data.X.shape)
-    poor = paretau.LinearEffect().fit(noise, data.y, treatment=data.treatment)
-    assert good.score(data.X, data.y, treatment=data.treatment) > poor.score(data.X, data.y, treatment=data.treatment)
-    scores = good.evaluate(data.X, data.y, treatment=data.treatment)
-    assert scores["r_score"] == -good.score(data.X, data.y, treatment=data.treatment)
-    assert {"dr_score", "autoc", "qini", "calibration", "autoc_se"} <= set(scores)
+    poor = paretau.LinearEffect().fit(noise[own], data.y[own], treatment=data.treatment[own])
+    rows = {"X": data.X[later], "y": data.y[later], "treatment": data.treatment[later]}
+    assert good.score(**rows) > poor.score(**rows)
+    scores = good.evaluate(**rows)
+    assert scores["r_score"] == -good.score(**rows)
+    assert {"dr_score", "autoc", "qini", "calibration", "autoc_se", "heterogeneity_p"} <= set(scores)
+    assert scores["in_sample"] is False
+
+
+def test_rows_of_the_fit_are_not_scored_in_silence(data):
+    rows = {"X": data.X, "y": data.y, "treatment": data.treatment}
+    line = paretau.LinearEffect().fit(**rows)
+    with pytest.raises(paretau.DataError, match="were learned from.*in_sample="):
+        line.evaluate(**rows)
+    flattered = line.evaluate(**rows, in_sample=True)
+    assert flattered["in_sample"] is True
+    # scikit-learn's tools score the rows of a fit as a matter of course: a warning, no exception.
+    with pytest.warns(paretau.DataWarning, match="in-sample"):
+        assert line.score(**rows) == -flattered["r_score"]
+    forest = paretau.CausalForest(n_estimators=50, random_state=0).fit(**rows)
+    with pytest.warns(paretau.DataWarning, match="out-of-bag"):
+        assert forest.evaluate(**rows)["in_sample"] is False
+    # Columns in another order, by name, and single precision are the same rows.
+    frame = pd.DataFrame(data.X, columns=list("abcde"))
+    named = paretau.LinearEffect().fit(frame, data.y, treatment=data.treatment)
+    with pytest.raises(paretau.DataError, match="were learned from"):
+        named.evaluate(frame[list("edcba")].astype(np.float32), data.y, treatment=data.treatment)
 
 
 def test_scoring_needs_the_treatment(fitted, data):

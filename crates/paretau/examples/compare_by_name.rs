@@ -3,7 +3,7 @@
 #![allow(clippy::print_stdout)] // an example talks to people
 
 use paretau::data::{RoleSpec, simulator};
-use paretau::{FitOptions, Params, Seed, Silent, Split};
+use paretau::{EvaluateOptions, FitOptions, Params, Seed, Split};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let made = (simulator("synthetic")?.run)(&Params::none().with("n", 1000), Seed(1))?;
@@ -19,8 +19,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     ] {
         let options = FitOptions { params, seed: Seed(1), ..FitOptions::new(estimator) };
         let model = paretau::fit(train.clone(), &roles, &options)?;
-        let scores = paretau::evaluate(&model, test.clone(), &roles, Seed(1), &Silent)?;
-        let shown = scores.iter().filter(|named| ["pehe", "pehe_rel", "ate_error"].contains(&named.name));
+        let found = paretau::evaluate(&model, test.clone(), &roles, &EvaluateOptions::default())?;
+        let shown = found.scores.iter().filter(|named| ["pehe", "pehe_rel", "ate_error"].contains(&named.name));
         let words: Vec<String> = shown.map(|named| format!("{} {:.3}", named.name, named.score.value)).collect();
         println!("{estimator}: {}", words.join(", "));
     }

@@ -11,6 +11,7 @@ use paretau_nuisance::{
 use paretau_report::Findings;
 
 use crate::about::{Arm, Averages, Estimate, Population, RatioEstimates};
+use crate::evaluate::HeldOutScores;
 use crate::fit::Fitted;
 use crate::groups::{self, GroupEffects, TrainingEvidence};
 use crate::nuisances::{self, NuisanceReport};
@@ -39,6 +40,8 @@ pub(crate) struct Assessment {
     pub(crate) warnings: Vec<Warning>,
     /// Gives new rows their propensity and weight as the training rows have them.
     pub(crate) propensity_weights: PropensityWeights,
+    /// How well the held-out predictions do, where there are any.
+    pub(crate) held_out_scores: Option<HeldOutScores>,
     /// What further questions about the rows need.
     pub(crate) evidence: TrainingEvidence,
 }
@@ -163,10 +166,11 @@ impl Assessment {
         let propensity_weights =
             PropensityWeights::new(own.as_ref().map(|own| own.encoder.clone()), propensity_model, map);
         let arms = arms(fitted, readable, averages.ate, ctx)?;
+        let held_out_scores = fitted.held_out.then(|| HeldOutScores::of(&weighted, ctx.seed)).transpose()?;
         let mut overlap = weighted.overlap;
         // The model file names the rows most at risk, not a million of them.
         overlap.rows_at_risk.truncate(MOST_ROWS_AT_RISK);
-        Ok(Self { arms, averages, groups, nuisances, overlap, findings, warnings, propensity_weights, evidence })
+        Ok(Self { arms, averages, groups, nuisances, overlap, findings, warnings, propensity_weights, held_out_scores, evidence })
     }
 }
 

@@ -3,26 +3,192 @@
 //! Scores without the truth need nuisances: expected outcomes and propensities by models that saw neither the row
 //! nor the effects being scored. They are cross-fitted on the rows to score on, by the stack of learners that every average
 //! stands on, so that every model is scored by the same yardstick.
+//!
+//! Predictions of rows that the model learned from flatter it. Such rows are known by the model's fingerprint: scores of
+//! exactly the training rows are those of held-out predictions, computed at the fit; else such rows are left out or refused.
 
-use paretau_core::{FitContext, Observer, Result, Seed};
-use paretau_data::{RoleSpec, Table, assign};
-use paretau_eval::{Evidence, NamedScore};
-use paretau_nuisance::Observed;
+use std::collections::BTreeMap;
 
+use paretau_core::{Error, FitContext, Observer, Result, Seed, Silent};
+use paretau_data::{Assigned, RoleSpec, Table, assign};
+use paretau_eval::{Evidence, Heterogeneity, METRICS, NamedScore};
+use paretau_nuisance::{Observed, Score};
+use serde::{Deserialize, Serialize};
+
+use crate::assessment::Weighted;
+use crate::fingerprint::Recognition;
 use crate::model::Model;
 use crate::nuisances::{Yardstick, yardstick};
 
-/// All metrics that the rows allow.
-pub fn evaluate(
-    model: &Model,
-    table: Table,
-    roles: &RoleSpec,
-    seed: Seed,
-    observer: &dyn Observer,
-) -> Result<Vec<NamedScore>> {
+/// New rows that are scored when others of the table were learned from; with fewer, the table is refused.
+const LEAST_NEW_ROWS: usize = 100;
+/// Those of each arm.
+const LEAST_NEW_ROWS_PER_ARM: usize = 10;
+
+/// How to score.
+#[derive(Clone, Copy)]
+pub struct EvaluateOptions<'a> {
+    /// Source of all randomness.
+    pub seed: Seed,
+    /// What to do about rows that the model learned from.
+    pub in_sample: InSample,
+    /// Hears of progress.
+    pub observer: &'a dyn Observer,
+}
+
+/// What to do about rows that a model learned from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum InSample {
+    /// Score held-out predictions of them or leave them out; refuse when neither can be done.
+    #[default]
+    Never,
+    /// The same, but score the model's predictions of them instead of refusing. The scores are labelled.
+    IfNeeded,
+    /// Score the model's predictions of all rows. The scores are labelled.
+    Always,
+}
+
+impl Default for EvaluateOptions<'_> {
+    fn default() -> Self {
+        Self { seed: Seed(0), in_sample: InSample::default(), observer: &Silent }
+    }
+}
+
+/// What kind of predictions were scored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// Of rows that the model did not learn from.
+    NewRows,
+    /// Of the training rows, each by parts of the model that did not see it: out of bag, or held out.
+    OutOfBag,
+    /// Of rows some of which the model learned from: they flatter.
+    InSample,
+}
+
+/// Scores of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluation {
+    /// All metrics that the rows allow.
+    pub scores: Vec<NamedScore>,
+    /// Whether effects differ between people, as far as the predictions tell.
+    pub heterogeneity: Heterogeneity,
+    /// What kind of predictions were scored.
+    pub basis: Basis,
+    /// Rows that were scored.
+    pub n_rows: usize,
+    /// Rows of the table that the model learned from; left out unless the basis says otherwise.
+    pub learned_from: usize,
+    /// What the reader of the scores should know.
+    pub notes: Vec<String>,
+}
+
+/// Scores of held-out predictions of the training rows, computed at the fit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct HeldOutScores {
+    n_rows: usize,
+    scores: BTreeMap<String, Score>,
+}
+
+impl HeldOutScores {
+    /// The scores of predictions for rows that were made without them.
+    pub(crate) fn of(weighted: &Weighted<'_>, seed: Seed) -> Result<Self> {
+        let rows = weighted.rows()?;
+        let dr_scores = weighted.nuisance.scores(&rows, &weighted.weights.smooth);
+        let found = paretau_eval::evaluate(&Evidence {
+            tau: &weighted.pair.effects.tau,
+            rows: Some(rows),
+            nuisance: Some(&weighted.nuisance),
+            scores: Some(&dr_scores),
+            truth: weighted.pair.assigned.oracle.as_ref(),
+            encoders: None,
+            seed,
+        })?;
+        let scores = found.into_iter().map(|named| (named.name.to_owned(), named.score)).collect();
+        Ok(Self { n_rows: rows.len(), scores })
+    }
+
+    /// What is known about the training rows.
+    fn evaluation(&self, assigned: &Assigned) -> Evaluation {
+        let mut notes = vec![format!(
+            "these are the {} rows that the model learned from: the scores are those of its out-of-bag predictions (each row's by \
+             parts that did not see it), computed at the fit",
+            self.n_rows
+        )];
+        if assigned.oracle.is_some() && !self.scores.contains_key("pehe") {
+            notes.push(
+                "errors against the truth are not among them, because `fit` was not given --truth; score rows that were kept \
+                 aside for these"
+                    .to_owned(),
+            );
+        }
+        let named = |name| self.scores.get(name).map(|&score| NamedScore { name, score });
+        let scores = METRICS.iter().filter_map(|metric| named(metric.name)).collect();
+        Evaluation::new(scores, Basis::OutOfBag, (self.n_rows, self.n_rows), notes)
+    }
+}
+
+/// All metrics that the rows allow, by predictions that were made without the rows; where there are none, an error names the
+/// remedy.
+pub fn evaluate(model: &Model, table: Table, roles: &RoleSpec, options: &EvaluateOptions<'_>) -> Result<Evaluation> {
     let assigned = assign(table, roles)?;
+    let n_rows = assigned.t.len();
+    let recognition = model.recognise(&assigned)?;
+    let learned_from = match &recognition {
+        Recognition::New => 0,
+        Recognition::Exact => n_rows,
+        Recognition::Some(rows) => rows.len(),
+        Recognition::Unclear(about) => *about,
+    };
+    let counts = (n_rows, learned_from);
+    let in_sample = || {
+        let note = format!(
+            "{learned_from} of {n_rows} rows were learned from: these scores are in-sample and flatter the model"
+        );
+        Ok(Evaluation::new(score(model, &assigned, options)?, Basis::InSample, counts, vec![note]))
+    };
+    let refuse = |more: &str| match options.in_sample {
+        InSample::Never => Err(refusal(model, counts, more)),
+        InSample::IfNeeded | InSample::Always => in_sample(),
+    };
+    match recognition {
+        Recognition::New => Ok(Evaluation::new(score(model, &assigned, options)?, Basis::NewRows, counts, vec![])),
+        _ if options.in_sample == InSample::Always => in_sample(),
+        Recognition::Exact => match model.held_out_scores() {
+            Some(held_out) => Ok(held_out.evaluation(&assigned)),
+            None => refuse(""),
+        },
+        Recognition::Some(rows) => {
+            let mut is_new = vec![true; n_rows];
+            rows.iter().for_each(|&i| is_new[i] = false);
+            let new: Vec<usize> = (0..n_rows).filter(|&i| is_new[i]).collect();
+            let of_arm = |arm: u8| new.iter().filter(|&&i| assigned.t[i] == arm).count();
+            let [control, treated] = [of_arm(0), of_arm(1)];
+            if new.len() < LEAST_NEW_ROWS || control.min(treated) < LEAST_NEW_ROWS_PER_ARM {
+                return refuse(&format!(
+                    "; {} others are left ({treated} treated), of which {LEAST_NEW_ROWS} are needed",
+                    new.len()
+                ));
+            }
+            let note = format!("{learned_from} of {n_rows} rows were learned from and are left out of the scores");
+            let scores = score(model, &assigned.select(&new), options)?;
+            Ok(Evaluation::new(scores, Basis::NewRows, (new.len(), learned_from), vec![note]))
+        }
+        Recognition::Unclear(_) => refuse(", and which ones cannot be told"),
+    }
+}
+
+impl Evaluation {
+    fn new(scores: Vec<NamedScore>, basis: Basis, (n_rows, learned_from): (usize, usize), notes: Vec<String>) -> Self {
+        let slope = scores.iter().find(|named| named.name == "calibration").map(|named| named.score);
+        Self { heterogeneity: Heterogeneity::of(slope), scores, basis, n_rows, learned_from, notes }
+    }
+}
+
+/// Scores of the model's predictions for rows, whatever they are.
+fn score(model: &Model, assigned: &Assigned, options: &EvaluateOptions<'_>) -> Result<Vec<NamedScore>> {
     let predictions = model.predict(&assigned.features)?;
-    let Yardstick { design, nuisance, scores } = yardstick(&assigned, &FitContext::new(seed, observer))?;
+    let Yardstick { design, nuisance, scores } = yardstick(assigned, &FitContext::new(options.seed, options.observer))?;
     paretau_eval::evaluate(&Evidence {
         tau: &predictions.arms[0].tau,
         rows: Some(Observed::of(&design)?),
@@ -30,6 +196,16 @@ pub fn evaluate(
         scores: Some(&scores),
         truth: assigned.oracle.as_ref(),
         encoders: None,
-        seed,
+        seed: options.seed,
     })
+}
+
+/// Scores of these rows would flatter.
+fn refusal(model: &Model, (n_rows, learned_from): (usize, usize), more: &str) -> Error {
+    Error::unfit(format!(
+        "{learned_from} of the {n_rows} rows were learned from by this `{}` model{more}: scores of its predictions for them would \
+         flatter it; score rows that were kept aside before the fit (`paretau compare` does so by itself), or ask for in-sample \
+         scores with --in-sample",
+        model.about().estimator
+    ))
 }

@@ -8,7 +8,8 @@ use paretau_data::{RoleSpec, Table};
 
 use crate::about::{About, Arm, Population};
 use crate::assessment::{Assessment, Wishes};
-use crate::model::Model;
+use crate::fingerprint::Fingerprint;
+use crate::model::{Model, TrainingRows};
 use crate::prepared::{ArmsWanted, Prepared};
 use crate::{groups, registry, scale};
 
@@ -73,9 +74,11 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
         ctx.event(&Event::Note { message: note.clone() });
     }
     let fitted = Fitted::new(estimator.as_ref(), prepared, (entry.info().name, &roles.outcome), &ctx)?;
-    let Assessment { arms, averages, groups, nuisances, overlap, findings, warnings, propensity_weights, evidence } =
+    let Assessment { arms, averages, groups, nuisances, overlap, findings, warnings, propensity_weights, held_out_scores, evidence } =
         Assessment::of(&fitted, &Wishes { by: &by, n_rows, estimand: options.estimand }, &ctx)?;
     let Fitted { prepared, model, .. } = fitted;
+    let fingerprint = Fingerprint::of(&prepared.assigned, prepared.design.x());
+    let training = TrainingRows { fingerprint, held_out_scores };
     let about = About {
         estimator: entry.info().name.to_owned(),
         params,
@@ -98,7 +101,7 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
         source,
         reading,
     };
-    Ok(Model::new(entry, about, prepared.encoder, model, propensity_weights, findings).with_evidence(evidence))
+    Ok(Model::new(entry, about, prepared.encoder, model, propensity_weights, findings, training).with_evidence(evidence))
 }
 
 /// A fitted estimator with the rows it was fitted on and its predictions for them.

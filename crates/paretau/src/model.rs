@@ -3,12 +3,14 @@
 use std::path::Path;
 
 use paretau_core::{Effects, Error, EstimatorEntry, FittedModel, Result, State, Want};
-use paretau_data::{Encoder, Table, TransformReport, arms_of};
+use paretau_data::{Assigned, Encoder, Table, TransformReport, arms_of};
 use paretau_nuisance::inference::normal_quantile;
 use paretau_report::Findings;
 use serde::{Deserialize, Serialize};
 
 use crate::about::About;
+use crate::evaluate::HeldOutScores;
+use crate::fingerprint::{FeatureMatches, Fingerprint, Recognition};
 use crate::groups::{GroupEffects, TrainingEvidence};
 use crate::propensity_weights::{PropensityWeights, RowWeights};
 use crate::{model_file, registry};
@@ -21,8 +23,15 @@ pub struct Model {
     fitted: Box<dyn FittedModel>,
     propensity_weights: PropensityWeights,
     findings: Option<Findings>,
+    training: TrainingRows,
     /// What is known about the training rows, as long as the model has not been saved and read again.
     evidence: Option<TrainingEvidence>,
+}
+
+/// What a model keeps of its training rows: how to know them again, and how well they were predicted held out.
+pub(crate) struct TrainingRows {
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) held_out_scores: Option<HeldOutScores>,
 }
 
 impl std::fmt::Debug for Model {
@@ -43,6 +52,8 @@ pub struct Predictions {
     pub t: Option<Vec<Option<u8>>>,
     /// Weights of the rows of the control and the first treated arm; not a number for the others.
     pub weights: Option<RowWeights>,
+    /// Rows with the features of rows that the model learned from.
+    pub feature_matches: FeatureMatches,
     /// What had to be done to the rows before they could be predicted.
     pub report: TransformReport,
 }
@@ -53,6 +64,7 @@ struct Saved {
     encoder: Encoder,
     #[serde(default)]
     findings: Option<Findings>,
+    held_out_scores: Option<HeldOutScores>,
 }
 
 impl Model {
@@ -63,8 +75,9 @@ impl Model {
         fitted: Box<dyn FittedModel>,
         propensity_weights: PropensityWeights,
         findings: Findings,
+        training: TrainingRows,
     ) -> Self {
-        Self { entry, about, encoder, fitted, propensity_weights, findings: Some(findings), evidence: None }
+        Self { entry, about, encoder, fitted, propensity_weights, findings: Some(findings), training, evidence: None }
     }
 
     pub(crate) fn with_evidence(self, evidence: TrainingEvidence) -> Self {
@@ -97,6 +110,21 @@ impl Model {
         self.findings.as_ref()
     }
 
+    /// How far rows are those that the model learned from.
+    pub fn recognise(&self, assigned: &Assigned) -> Result<Recognition> {
+        let (x, _) = self.encoder.transform(&assigned.features)?;
+        Ok(self.training.fingerprint.recognise(assigned, &x))
+    }
+
+    /// How many rows were learned from, as far as their features tell; 0 where features do not tell rows apart.
+    pub fn learned_from(&self, found: FeatureMatches) -> usize {
+        self.training.fingerprint.learned_from(found)
+    }
+
+    pub(crate) fn held_out_scores(&self) -> Option<&HeldOutScores> {
+        self.training.held_out_scores.as_ref()
+    }
+
     /// How tables become features.
     pub fn encoder(&self) -> &Encoder {
         &self.encoder
@@ -110,7 +138,8 @@ impl Model {
         let names: Vec<&str> = self.about.arms.iter().map(|arm| arm.name.as_str()).collect();
         let t = table.column(&self.about.roles.treatment).map(|column| arms_of(column, &names));
         let weights = t.as_ref().map(|t| self.propensity_weights.weights(&e, t)).transpose()?;
-        Ok(Predictions { arms, e, t, weights, report })
+        let feature_matches = self.training.fingerprint.feature_matches(&x);
+        Ok(Predictions { arms, e, t, weights, feature_matches, report })
     }
 
     /// Outcomes and effects of every row, without propensities and weights: the fast way when only effects are wanted.
@@ -142,15 +171,17 @@ impl Model {
             about: self.about.clone(),
             encoder: self.encoder.clone(),
             findings: self.findings.clone(),
+            held_out_scores: self.training.held_out_scores.clone(),
         })?;
         state.nest("fitted", self.fitted.state()?);
         state.nest("propensity", self.propensity_weights.state()?);
+        state.nest("fingerprint", self.training.fingerprint.state()?);
         Ok(state)
     }
 
     /// A model from its state.
     pub fn from_state(state: &State) -> Result<Self> {
-        let Saved { about, encoder, findings } = state.parse()?;
+        let Saved { about, encoder, findings, held_out_scores } = state.parse()?;
         encoder.check()?;
         let entry = registry::find(&about.estimator).map_err(|_| {
             Error::bad_model(format!("its estimator `{}` is not part of this version", about.estimator))
@@ -163,7 +194,8 @@ impl Model {
             return Err(Error::bad_model("its description and its estimator disagree about the number of arms"));
         }
         let propensity_weights = PropensityWeights::load(&state.nested("propensity")?, encoder.columns().len())?;
-        Ok(Self { entry, about, encoder, fitted, propensity_weights, findings, evidence: None })
+        let training = TrainingRows { fingerprint: Fingerprint::load(&state.nested("fingerprint")?)?, held_out_scores };
+        Ok(Self { entry, about, encoder, fitted, propensity_weights, findings, training, evidence: None })
     }
 
     /// The bytes of the model's file.

@@ -14,8 +14,9 @@ use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorView};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-/// The format that this version writes and reads. 2: arms in one list, weights with a tail for each arm.
-const FORMAT: u64 = 2;
+/// The format that this version writes and reads. 2: arms in one list, weights with a tail for each arm. 3: a
+/// fingerprint of the training rows and the scores of held-out predictions.
+const FORMAT: u64 = 3;
 /// The one metadata key; its value is the whole JSON document.
 const KEY: &str = "paretau";
 /// A header larger than this is not a model; refusing it early keeps a foreign file from eating memory.

@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use paretau::data::{BatchReader, Field, Kind, ReadOptions, Table, TableColumn, TableWriter, TransformReport};
-use paretau::{Model, Predictions};
+use paretau::{FeatureMatches, Model, Predictions};
 use rayon::prelude::*;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::args::{Common, EffectArgs};
 use crate::progress::Progress;
@@ -58,11 +58,23 @@ pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
         batches = next?;
         progress.reading("effects", reader.position());
     }
-    let EffectOutput { writer, mut report, n_rows, total } = output_rows;
+    let EffectOutput { writer, mut report, n_rows, total, feature_matches } = output_rows;
     progress.check_interrupt()?;
-    let mean = total / n_rows as f64;
+    let learned_from = model.learned_from(feature_matches);
+    let facts = [
+        ("rows", json!(n_rows)),
+        ("mean_effect", json!(total / n_rows as f64)),
+        ("learned_from", json!(learned_from)),
+        ("in_sample", json!(learned_from > 0)),
+    ];
     if let Some(writer) = writer {
-        writer.finish(n_rows, mean)?;
+        writer.finish(&facts)?;
+    }
+    if learned_from > 0 && !args.in_sample {
+        progress.print_line(&format!(
+            "{learned_from} of {n_rows} rows were learned from (their features are those of training rows): their effects are \
+             in-sample and look surer than those of new people (--in-sample silences this)"
+        ));
     }
     // The treatment and the identifiers were read on purpose; what was not read is listed below.
     if let Some(report) = &mut report {
@@ -78,8 +90,11 @@ pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
         return Ok(());
     }
     if common.json {
-        return output::json(&json!({ "rows": n_rows, "mean_effect": mean, "out": args.out }));
+        let mut document: Map<String, Value> = facts.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        document.insert("out".to_owned(), json!(args.out));
+        return output::json(&Value::Object(document));
     }
+    let mean = total / n_rows as f64;
     output::text(&format!("{n_rows} rows, mean effect {}, in {}", output::number(mean), args.out.display()))
 }
 
@@ -91,6 +106,8 @@ struct EffectOutput {
     n_rows: usize,
     /// Sum of the effects.
     total: f64,
+    /// Rows with the features of training rows.
+    feature_matches: FeatureMatches,
 }
 
 impl EffectOutput {
@@ -106,6 +123,7 @@ impl EffectOutput {
                 Ok((rows, predictions)) => {
                     self.n_rows += rows.n_rows();
                     self.total += predictions.arms[0].tau.iter().sum::<f64>();
+                    self.feature_matches.add(predictions.feature_matches);
                     match &mut self.report {
                         None => self.report = Some(predictions.report),
                         Some(report) => report.add(&predictions.report),
@@ -150,10 +168,10 @@ impl Out {
         }
     }
 
-    fn finish(self, n_rows: usize, mean: f64) -> Result<()> {
+    fn finish(self, facts: &[(&str, Value)]) -> Result<()> {
         match self {
             Self::Table(writer) => Ok(writer.finish()?),
-            Self::Json(out) => out.finish(&[("rows", json!(n_rows)), ("mean_effect", json!(mean))]),
+            Self::Json(out) => out.finish(facts),
         }
     }
 }

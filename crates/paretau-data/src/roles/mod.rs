@@ -115,19 +115,29 @@ impl Assigned {
     /// The control and one other arm, which is then the treated one, for their rows alone.
     #[must_use]
     pub fn pair(&self, arm: u8) -> Self {
-        let rows = self.rows_of_pair(arm);
+        let own = self.select(&self.rows_of_pair(arm));
+        Self {
+            t: own.t.iter().map(|&t| u8::from(t == arm)).collect(),
+            arms: [0, usize::from(arm)].into_iter().filter_map(|k| self.arms.get(k).cloned()).collect(),
+            ..own
+        }
+    }
+
+    /// Some of the rows; the others count as left out.
+    #[must_use]
+    pub fn select(&self, rows: &[usize]) -> Self {
         let pick = |values: &Vec<f64>| rows.iter().map(|&i| values[i]).collect::<Vec<f64>>();
         Self {
-            features: self.features.select(&rows),
+            features: self.features.select(rows),
             rows: rows.iter().map(|&i| self.rows[i]).collect(),
-            t: rows.iter().map(|&i| u8::from(self.t[i] == arm)).collect(),
+            t: rows.iter().map(|&i| self.t[i]).collect(),
             y: pick(&self.y),
             weight: self.weight.as_ref().map(pick),
             propensity: self.propensity.as_ref().map(pick),
             groups: self.groups.as_ref().map(|groups| rows.iter().map(|&i| groups[i]).collect()),
-            id: self.id.as_ref().map(|id| id.select(&rows)),
-            oracle: self.oracle.as_ref().map(|oracle| oracle.select(&rows)),
-            arms: [0, usize::from(arm)].into_iter().filter_map(|k| self.arms.get(k).cloned()).collect(),
+            id: self.id.as_ref().map(|id| id.select(rows)),
+            oracle: self.oracle.as_ref().map(|oracle| oracle.select(rows)),
+            arms: self.arms.clone(),
             notes: self.notes.clone(),
             warnings: self.warnings.clone(),
             rows_left_out: self.rows_left_out + self.t.len() - rows.len(),

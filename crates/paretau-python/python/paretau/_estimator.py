@@ -168,14 +168,39 @@ class Estimator(BaseEstimator):
 
         The loss of the effect alone: outcome and propensity are cross-fitted on these very rows, so that all
         candidates of a search are compared by one measure. `treatment` may be left out when `fit` was given the name
-        of a column of `X`.
+        of a column of `X`. Rows that were fitted on are scored by out-of-bag predictions where the estimator has them;
+        otherwise a `DataWarning` says that the score flatters (`evaluate` refuses).
         """
-        return -self.evaluate(X, y, treatment=treatment, sample_weight=sample_weight, propensity=propensity)["r_score"]
+        scores = self._scores(
+            X, y, treatment=treatment, sample_weight=sample_weight, propensity=propensity, in_sample="if-needed"
+        )
+        return -scores["r_score"]
 
     def evaluate(
-        self, X: Any, y: Any, *, treatment: Any = None, sample_weight: Any = None, propensity: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        treatment: Any = None,
+        sample_weight: Any = None,
+        propensity: Any = None,
+        in_sample: bool = False,
     ) -> dict[str, float]:
-        """All metrics that need no truth, by name, each with its standard error under `name_se`."""
+        """All metrics that need no truth, by name, each with its standard error under `name_se`.
+
+        `heterogeneity_p` is the p-value of "the predictions do not tell whose effect is larger". Scores of exactly the
+        rows of the fit are those of out-of-bag predictions where the estimator has them. Other rows that were fitted on
+        are left out; `DataError` is raised when too few are left. `in_sample=True` scores them nevertheless, and the
+        result says so under `in_sample`. What was done about such rows is told in a `DataWarning`.
+        """
+        mode = "always" if in_sample else "never"
+        return self._scores(
+            X, y, treatment=treatment, sample_weight=sample_weight, propensity=propensity, in_sample=mode
+        )
+
+    def _scores(
+        self, X: Any, y: Any, *, treatment: Any, sample_weight: Any, propensity: Any, in_sample: str
+    ) -> dict[str, float]:
         self._check_fitted()
         treatment = self._treatment_column if treatment is None else treatment
         if treatment is None:
@@ -201,8 +226,19 @@ class Estimator(BaseEstimator):
             if values is not None:
                 roles[role] = _free_name(role, names)
                 table.numbers(roles[role], values)
-        found = evaluate(self.model_, table, roles=json.dumps(roles), seed=0, n_jobs=threads(self.n_jobs))
-        return json.loads(found)
+        found = json.loads(
+            evaluate(
+                self.model_,
+                table,
+                roles=json.dumps(roles),
+                seed=0,
+                n_jobs=threads(self.n_jobs),
+                in_sample=in_sample,
+            )
+        )
+        for note in [] if in_sample == "always" else found["notes"]:
+            warnings.warn(note, DataWarning, stacklevel=3)
+        return found["scores"]
 
     def overlap_report(self) -> OverlapReport:
         """How well the arms overlapped in training: k-hat and effective sample sizes per arm, rows at risk, warnings."""
