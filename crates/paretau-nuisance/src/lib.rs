@@ -42,5 +42,5 @@ pub use overlap::{ArmOverlap, LEAST_EFFECTIVE_ROWS, OverlapOptions, OverlapRepor
 pub use propensity::{Calibrator, PropensityChoice};
 pub use platt::LogitMap;
 pub use rows::{Observed, outcome_target, same_length, stage, two_arms};
-pub use stack::{Candidate, PropensityStack, Share, StackPlan, StackReport, StackedNuisances, stack_nuisances};
+pub use stack::{ArmStack, Candidate, OutcomeStack, PropensityStack, Share, StackPlan, StackReport, StackedNuisances, stack_nuisances};
 pub use weights::{Extreme, Kind, Rule, WeightMap, WeightOptions, Weights};
