@@ -1,13 +1,14 @@
 //! From a table and the columns' roles to a fitted model.
 
 use paretau_core::{
-    CheckpointStore, DEFAULT_VALID_SHARE, Effects, Error, Estimator, Event, FitContext, FittedModel, Observer, Params,
+    CheckpointStore, DEFAULT_VALID_SHARE, Effects, Error, Estimator, EstimatorEntry, Event, FitContext, FittedModel, Observer, Params,
     Result, Seed, Silent, Want, Warning,
 };
 use paretau_data::{RoleSpec, Table};
 
 use crate::about::{About, Arm};
 use crate::assessment::Assessment;
+use crate::intervals::{Replicates, refits_are_measured, replicate};
 use crate::model::Model;
 use crate::prepared::{ArmsWanted, Prepared};
 use crate::{registry, scale};
@@ -23,6 +24,9 @@ pub struct FitOptions<'a> {
     pub seed: Seed,
     /// Share of rows that estimators with early stopping hold out.
     pub valid_share: f64,
+    /// Refits on half-samples from which intervals of single rows are made; also keeps what intervals of individual effects
+    /// need. `None` makes only those that cost nothing.
+    pub intervals: Option<usize>,
     /// Hears of progress.
     pub observer: &'a dyn Observer,
     /// Where a long fit leaves its state.
@@ -37,6 +41,7 @@ impl<'a> FitOptions<'a> {
             params: Params::none(),
             seed: Seed(0),
             valid_share: DEFAULT_VALID_SHARE,
+            intervals: None,
             observer: &Silent,
             checkpoint: None,
         }
@@ -66,8 +71,12 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
         ctx.event(&Event::Note { message: note.clone() });
     }
     let fitted = Fitted::new(estimator.as_ref(), prepared, (entry.info().name, &roles.outcome), &ctx)?;
-    let Assessment { arms, averages, nuisances, overlap, findings, warnings, propensity_weights } =
-        Assessment::of(&fitted, &ctx)?;
+    let uncertainty = match options.intervals {
+        None => Uncertainty { own: entry.info().abilities.intervals, replicates: None, individual: false },
+        Some(n_fits) => uncertainty(entry, estimator.as_ref(), &fitted.prepared, n_fits, &ctx)?,
+    };
+    let Assessment { arms, averages, nuisances, overlap, findings, warnings, propensity_weights, intervals } =
+        Assessment::of(&fitted, &uncertainty, &ctx)?;
     let Fitted { prepared, model, .. } = fitted;
     let about = About {
         estimator: entry.info().name.to_owned(),
@@ -90,7 +99,41 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
         source,
         reading,
     };
-    Ok(Model::new(entry, about, prepared.encoder, model, propensity_weights, findings))
+    Ok(Model::new(entry, about, prepared.encoder, model, propensity_weights, (findings, intervals)))
+}
+
+/// What intervals of single rows can be made from.
+pub(crate) struct Uncertainty {
+    /// Whether the estimator's own standard errors may be used.
+    pub(crate) own: bool,
+    /// Refits on half-samples, one per treated arm.
+    pub(crate) replicates: Option<Vec<Replicates>>,
+    /// Whether intervals of individual effects are wanted.
+    pub(crate) individual: bool,
+}
+
+/// Refits where the estimator does not tell its own errors and refits have been measured.
+fn uncertainty(
+    entry: &dyn EstimatorEntry,
+    estimator: &dyn Estimator,
+    prepared: &Prepared,
+    n_fits: usize,
+    ctx: &FitContext<'_>,
+) -> Result<Uncertainty> {
+    let own = entry.info().abilities.intervals;
+    let replicates = if own {
+        None
+    } else if refits_are_measured(entry) {
+        Some(replicate(estimator, &prepared.design, n_fits, ctx)?)
+    } else {
+        ctx.event(&Event::Note {
+            message: "networks are not refitted for intervals of the conditional effect, whose coverage has not been measured; \
+                      intervals of the individual effect are kept"
+                .to_owned(),
+        });
+        None
+    };
+    Ok(Uncertainty { own, replicates, individual: true })
 }
 
 /// A fitted estimator with the rows it was fitted on and its predictions for them.

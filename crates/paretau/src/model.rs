@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use paretau_core::{Effects, Error, EstimatorEntry, FittedModel, Result, State, Want};
+use paretau_core::{Effects, Error, EstimatorEntry, Features, FittedModel, Result, State, Want};
 use paretau_data::{Encoder, Table, TransformReport, arms_of};
 use paretau_nuisance::inference::normal_quantile;
 use paretau_report::Findings;
 use serde::{Deserialize, Serialize};
 
 use crate::about::About;
+use crate::intervals::{self, Intervals, REMEDY};
 use crate::propensity_weights::{PropensityWeights, RowWeights};
 use crate::{model_file, registry};
 
@@ -20,6 +21,7 @@ pub struct Model {
     fitted: Box<dyn FittedModel>,
     propensity_weights: PropensityWeights,
     findings: Option<Findings>,
+    intervals: Intervals,
 }
 
 impl std::fmt::Debug for Model {
@@ -59,9 +61,9 @@ impl Model {
         encoder: Encoder,
         fitted: Box<dyn FittedModel>,
         propensity_weights: PropensityWeights,
-        findings: Findings,
+        (findings, intervals): (Findings, Intervals),
     ) -> Self {
-        Self { entry, about, encoder, fitted, propensity_weights, findings: Some(findings) }
+        Self { entry, about, encoder, fitted, propensity_weights, findings: Some(findings), intervals }
     }
 
     /// The estimator it came from.
@@ -87,8 +89,10 @@ impl Model {
     /// Predicts every row of a table that has the model's feature columns; the treatment column is optional.
     pub fn predict(&self, table: &Table) -> Result<Predictions> {
         let (x, report) = self.encoder.transform(table)?;
-        let arms = self.fitted.predict(&x, Want::Everything)?.into_iter().map(finite).collect::<Result<Vec<_>>>()?;
-        let e = self.propensity_weights.propensity(table, &x)?;
+        let features = self.propensity_weights.features(table, &x)?;
+        let arms = self.fitted.predict(&x, Want::Everything)?.into_iter().enumerate();
+        let arms = arms.map(|(k, arm)| finite(self.with_errors(k, arm, &features)?)).collect::<Result<Vec<_>>>()?;
+        let e = self.propensity_weights.propensity_of(&features)?;
         let names: Vec<&str> = self.about.arms.iter().map(|arm| arm.name.as_str()).collect();
         let t = table.column(&self.about.roles.treatment).map(|column| arms_of(column, &names));
         let weights = t.as_ref().map(|t| self.propensity_weights.weights(&e, t)).transpose()?;
@@ -98,24 +102,54 @@ impl Model {
     /// Outcomes and effects of every row, without propensities and weights: the fast way when only effects are wanted.
     pub fn effects(&self, table: &Table) -> Result<(Effects, TransformReport)> {
         let (x, report) = self.encoder.transform(table)?;
-        Ok((finite(first(self.fitted.predict(&x, Want::Outcomes)?)?)?, report))
+        Ok((self.first(table, &x, Want::Outcomes)?, report))
     }
 
     /// The effect of every row and its error, nothing else: the fastest way.
     pub fn contrast(&self, table: &Table) -> Result<(Effects, TransformReport)> {
         let (x, report) = self.encoder.transform(table)?;
-        Ok((finite(first(self.fitted.predict(&x, Want::Effect)?)?)?, report))
+        Ok((self.first(table, &x, Want::Effect)?, report))
     }
 
-    /// Ends of the intervals that hold the true effect `tau` with probability `level`.
+    /// The first treated arm's predictions with their measured errors.
+    fn first(&self, table: &Table, x: &Features, want: Want) -> Result<Effects> {
+        let arm = first(self.fitted.predict(x, want)?)?;
+        if self.intervals.reads_features() {
+            let features = self.propensity_weights.features(table, x)?;
+            return finite(self.with_errors(0, arm, &features)?);
+        }
+        finite(self.with_errors(0, arm, x)?)
+    }
+
+    /// Predictions with standard errors that were measured, or with none.
+    fn with_errors(&self, arm: usize, mut effects: Effects, features: &Features) -> Result<Effects> {
+        effects.se = self.intervals.errors(arm, effects.se.take(), features)?;
+        Ok(effects)
+    }
+
+    /// Ends of approximate pointwise confidence intervals of the conditional effects `tau`, whose standard errors `se` are
+    /// those of this model's predictions; [`IntervalKind::words`] tells what they cover.
     pub fn interval(&self, tau: &[f64], se: Option<&[f64]>, level: f64) -> Result<(Vec<f64>, Vec<f64>)> {
         let se = se.ok_or_else(|| Error::Unsupported {
             estimator: self.about.estimator.clone(),
-            message: "gives no intervals of each row's effect; fit one that does, e.g. `causal-forest`".to_owned(),
+            message: if intervals::refits_are_measured(self.entry) {
+                format!("was fitted without intervals of each row's effect; fit again with {REMEDY}")
+            } else {
+                "gives no intervals of each row's conditional effect: how often those of networks cover has not been measured; \
+                 fit `causal-forest`, or ask for the individual effect (`--kind individual`)"
+                    .to_owned()
+            },
         })?;
         let z = normal_quantile(f64::midpoint(1.0, level));
         let ends = |sign: f64| tau.iter().zip(se).map(|(tau, se)| tau + sign * z * se).collect();
         Ok((ends(-1.0), ends(1.0)))
+    }
+
+    /// Ends of conformal intervals of the individual effects of a table's rows.
+    pub fn individual_interval(&self, table: &Table, level: f64) -> Result<(Vec<f64>, Vec<f64>)> {
+        let (x, _) = self.encoder.transform(table)?;
+        let features = self.propensity_weights.features(table, &x)?;
+        self.intervals.individual(&features, level, &self.about.estimator)
     }
 
     /// The whole model as one state.
@@ -127,6 +161,7 @@ impl Model {
         })?;
         state.nest("fitted", self.fitted.state()?);
         state.nest("propensity", self.propensity_weights.state()?);
+        state.nest("intervals", self.intervals.state()?);
         Ok(state)
     }
 
@@ -145,7 +180,8 @@ impl Model {
             return Err(Error::bad_model("its description and its estimator disagree about the number of arms"));
         }
         let propensity_weights = PropensityWeights::load(&state.nested("propensity")?, encoder.columns().len())?;
-        Ok(Self { entry, about, encoder, fitted, propensity_weights, findings })
+        let intervals = Intervals::load(&state.nested("intervals")?)?;
+        Ok(Self { entry, about, encoder, fitted, propensity_weights, findings, intervals })
     }
 
     /// The bytes of the model's file.
