@@ -133,7 +133,9 @@ impl Model {
         let se = se.ok_or_else(|| Error::Unsupported {
             estimator: self.about.estimator.clone(),
             message: if intervals::refits_are_measured(self.entry) {
-                format!("was fitted without intervals of each row's effect; fit again with {REMEDY}")
+                format!(
+                    "gives no intervals of each row's effect as it was fitted; fit again with {REMEDY}, or fit `causal-forest`"
+                )
             } else {
                 "gives no intervals of each row's conditional effect: how often those of networks cover has not been measured; \
                  fit `causal-forest`, or ask for the individual effect (`--kind individual`)"

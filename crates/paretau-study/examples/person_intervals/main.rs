@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use designs::{PROCESSES, Process, outcome};
 use paretau::data::{RoleSpec, Table, TableColumn};
 use paretau::nuisance::inference::normal_quantile;
-use paretau::{FitOptions, Params, Seed, set_pairs};
+use paretau::{FitOptions, Params, Seed};
 use rayon::prelude::*;
 
 /// Fresh rows on which coverage is counted, per draw.
@@ -114,8 +114,8 @@ struct Draw {
 fn draw(process: &Process, estimator: &str, options: &Options, seed: Seed) -> paretau::Result<Draw> {
     let (name, setting) = estimator.split_once(':').unwrap_or((estimator, ""));
     let mut params = Params::none();
-    if !setting.is_empty() {
-        set_pairs(&mut params, &[setting.to_owned()])?;
+    if let Some((key, value)) = setting.split_once('=') {
+        params = params.with(key, value);
     }
     let train = rows(process, options.rows, seed)?;
     let fit = FitOptions { seed, params, intervals: Some(options.refits), ..FitOptions::new(name) };
