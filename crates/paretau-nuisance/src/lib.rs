@@ -39,8 +39,11 @@ pub use folds::{design_folds, fold_count};
 pub use inference::Score;
 pub use nuisances::{Nuisance, NuisanceFit, NuisancePlan};
 pub use overlap::{ArmOverlap, LEAST_EFFECTIVE_ROWS, OverlapOptions, OverlapReport, PropensityBin, overlap_report};
-pub use propensity::{Calibrator, PropensityChoice};
 pub use platt::LogitMap;
+pub use propensity::{Calibrator, PropensityChoice};
 pub use rows::{Observed, outcome_target, same_length, stage, two_arms};
-pub use stack::{ArmStack, Candidate, OutcomeStack, PropensityStack, Share, StackPlan, StackReport, StackedNuisances, stack_nuisances};
+pub use stack::{
+    ArmStack, Candidate, OutcomeStack, PropensityStack, Share, StackPlan, StackReport, StackedNuisances,
+    stack_nuisances,
+};
 pub use weights::{Extreme, Kind, Rule, WeightMap, WeightOptions, Weights};

@@ -204,7 +204,11 @@ pub fn stack_nuisances(design: &Design, plan: &StackPlan, ctx: &FitContext<'_>) 
     let zero = vec![0.0; design.n_rows()];
     let names = || plan.candidates.iter().map(|c| c.name);
     let arm_stack = |arm: u8, models: Vec<(f64, Box<dyn FittedRegressor>)>, (mean, other): (f64, f64)| ArmStack {
-        members: names().zip(models).filter(|(_, (share, _))| *share > 0.0).map(|(n, (share, m))| (n, share, m)).collect(),
+        members: names()
+            .zip(models)
+            .filter(|(_, (share, _))| *share > 0.0)
+            .map(|(n, (share, m))| (n, share, m))
+            .collect(),
         mean: (mean_of(design, arm, &zero), mean),
         other: (if arm == larger { 0.0 } else { shift }, other),
     };
@@ -306,9 +310,8 @@ impl Stacking<'_> {
         let total: f64 = shares.iter().sum();
         shares.iter_mut().for_each(|s| *s /= total);
         let loss = |p: &[f64]| loss.mean(p, &y, weight.as_deref());
-        let mixed: Vec<f64> = (0..judged.len())
-            .map(|i| shares.iter().zip(&held_out).map(|(share, (_, p))| share * p[i]).sum())
-            .collect();
+        let mixed: Vec<f64> =
+            (0..judged.len()).map(|i| shares.iter().zip(&held_out).map(|(share, (_, p))| share * p[i]).sum()).collect();
         let report = StackReport {
             loss: loss(&pick(&mixed)),
             loss_of_mean: loss(&predictions[0]),

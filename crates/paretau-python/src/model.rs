@@ -40,7 +40,8 @@ pub(crate) fn fit(
     let params: Params = parse("params", params)?;
     let table = table.borrow_mut().take()?;
     let inner = detach_with_events(py, listener.as_ref(), |observer| {
-        let options = FitOptions { params, seed: Seed(seed), valid_share, intervals, observer, ..FitOptions::new(estimator) };
+        let options =
+            FitOptions { params, seed: Seed(seed), valid_share, intervals, observer, ..FitOptions::new(estimator) };
         with_threads(n_jobs, || paretau::fit(table, &roles, &options))
     })?;
     Ok(Model { inner })

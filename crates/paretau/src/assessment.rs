@@ -99,8 +99,20 @@ impl<'a> Weighted<'a> {
         // What each row of the other arm, or of both, counts in the average.
         let weight = |i: usize| match population {
             Population::Ate => self.weights.smooth[i],
-            Population::Att => if t[i] == 1 { 1.0 } else { self.weights.smooth[i] - 1.0 },
-            Population::Atc => if t[i] == 0 { 1.0 } else { self.weights.smooth[i] - 1.0 },
+            Population::Att => {
+                if t[i] == 1 {
+                    1.0
+                } else {
+                    self.weights.smooth[i] - 1.0
+                }
+            }
+            Population::Atc => {
+                if t[i] == 0 {
+                    1.0
+                } else {
+                    self.weights.smooth[i] - 1.0
+                }
+            }
             Population::Ato => (f64::from(t[i]) - self.nuisance.e[i]).abs(),
         };
         [0, 1].into_iter().all(|arm| {
@@ -135,7 +147,8 @@ impl Assessment {
         let findings = findings::find(&weighted, fitted.held_out)?;
         let warnings = warnings::of_fit(fitted, &first, (&weighted.overlap, &findings, &averages), ctx.seed);
         let map = weighted.weights.map.clone();
-        let propensity_weights = PropensityWeights::new(own.as_ref().map(|own| own.encoder.clone()), propensity_model, map);
+        let propensity_weights =
+            PropensityWeights::new(own.as_ref().map(|own| own.encoder.clone()), propensity_model, map);
         let arms = arms(fitted, readable, (averages.ate, uncertainty, &mut intervals), ctx)?;
         if uncertainty.individual && arms.len() == 2 {
             intervals.add_individual(outcome_models, &weighted);

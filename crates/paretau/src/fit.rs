@@ -1,8 +1,8 @@
 //! From a table and the columns' roles to a fitted model.
 
 use paretau_core::{
-    CheckpointStore, DEFAULT_VALID_SHARE, Effects, Error, Estimator, EstimatorEntry, Event, FitContext, FittedModel, Observer, Params,
-    Result, Seed, Silent, Want, Warning,
+    CheckpointStore, DEFAULT_VALID_SHARE, Effects, Error, Estimator, EstimatorEntry, Event, FitContext, FittedModel,
+    Observer, Params, Result, Seed, Silent, Want, Warning,
 };
 use paretau_data::{RoleSpec, Table};
 

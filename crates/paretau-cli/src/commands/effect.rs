@@ -47,7 +47,10 @@ pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
                     .par_iter()
                     .map(|batch| {
                         let predictions = model.predict(batch)?;
-                        Ok((rows(&model, batch, &predictions, id.as_deref(), level.map(|level| (level, kind)))?, predictions))
+                        Ok((
+                            rows(&model, batch, &predictions, id.as_deref(), level.map(|level| (level, kind)))?,
+                            predictions,
+                        ))
                     })
                     .collect();
                 current.iter().flat_map(|batch| &batch.notes).for_each(|note| progress.print_line(note));

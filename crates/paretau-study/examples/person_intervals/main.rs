@@ -87,8 +87,7 @@ fn rows(process: &Process, n: usize, seed: Seed) -> paretau::Result<Rows> {
         let row = (process.draw)(&mut rng, process.d);
         let arm = rng.bernoulli(row.e);
         // Noise of the two potential outcomes is drawn apart.
-        let (y0, y1) =
-            (outcome(&mut rng, process.noise, row.mu0), outcome(&mut rng, process.noise, row.mu0 + row.tau));
+        let (y0, y1) = (outcome(&mut rng, process.noise, row.mu0), outcome(&mut rng, process.noise, row.mu0 + row.tau));
         t.push(f64::from(u8::from(arm)));
         y.push(if arm { y1 } else { y0 });
         tau.push(row.tau);

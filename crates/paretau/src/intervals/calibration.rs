@@ -19,12 +19,7 @@ const FOLDS: usize = 5;
 const MARGIN: f64 = 1.0;
 
 /// The root of the mean squared bias of held-out predictions `tau` against `scores`, on the safe side.
-pub(crate) fn bias(
-    rows: &Observed<'_>,
-    (scores, tau): (&[f64], &[f64]),
-    x: &Features,
-    seed: Seed,
-) -> Result<f64> {
+pub(crate) fn bias(rows: &Observed<'_>, (scores, tau): (&[f64], &[f64]), x: &Features, seed: Seed) -> Result<f64> {
     let n = tau.len();
     let missed: Vec<f64> = scores.iter().zip(tau).map(|(s, t)| s - t).collect();
     let groupings = groupings(&missed, tau, x);
@@ -84,7 +79,8 @@ fn groupings(missed: &[f64], tau: &[f64], x: &Features) -> Vec<Vec<u8>> {
     let mut all = vec![vec![0; tau.len()], by_rank(tau)];
     if let Features::Dense(x) = x {
         let column = |j: usize| -> Vec<f64> { (0..x.n_rows()).map(|i| x.get(i, j)).collect() };
-        let mut leading: Vec<(f64, usize)> = (0..x.n_cols()).map(|j| (correlation(&column(j), missed).abs(), j)).collect();
+        let mut leading: Vec<(f64, usize)> =
+            (0..x.n_cols()).map(|j| (correlation(&column(j), missed).abs(), j)).collect();
         leading.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         all.extend(leading.iter().take(MOST_FEATURES).map(|&(_, j)| by_rank(&column(j))));
     }

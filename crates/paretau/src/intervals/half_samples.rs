@@ -4,9 +4,7 @@
 //! other. A row's predictions over many splits vary as much as those of a fit on all rows would over fresh data: a half drawn
 //! without replacement has twice the variance of the whole, and half of that is shared by all halves.
 
-use paretau_core::{
-    Design, Effects, Error, Estimator, Event, Fold, FitContext, Observer, Result, Want, folds,
-};
+use paretau_core::{Design, Effects, Error, Estimator, Event, FitContext, Fold, Observer, Result, Want, folds};
 use rayon::prelude::*;
 
 /// Fewest refits that say anything about a variance.
@@ -112,7 +110,8 @@ impl Moments {
             if !tau.is_finite() {
                 return Err(Error::Numeric {
                     what: "an interval",
-                    message: "a fit on half of the rows gives an effect that is not finite; fit without `--intervals`".into(),
+                    message: "a fit on half of the rows gives an effect that is not finite; fit without `--intervals`"
+                        .into(),
                 });
             }
             self.count[i] += 1.0;

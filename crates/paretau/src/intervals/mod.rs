@@ -6,7 +6,8 @@ mod half_samples;
 mod individual;
 
 use paretau_core::{
-    Effects, Error, EstimatorEntry, Family, Features, FitContext, FittedRegressor, RegressionTask, Result, State, Target,
+    Effects, Error, EstimatorEntry, Family, Features, FitContext, FittedRegressor, RegressionTask, Result, State,
+    Target,
 };
 use paretau_nuisance::{Observed, OutcomeStack};
 use serde::{Deserialize, Serialize};
@@ -89,9 +90,9 @@ impl Spread {
         // Constant effects have no spread; logarithms need some.
         let floor = (1e-6 * mean).max(f64::MIN_POSITIVE);
         let y: Vec<f64> = variance.iter().map(|v| v.max(floor).ln()).collect();
-        let learner = TOOLBOX.base(SPREAD)?.build(
-            &paretau_core::Params::none().with("n_estimators", TREES).with("min_node_size", NODE),
-        )?;
+        let learner = TOOLBOX
+            .base(SPREAD)?
+            .build(&paretau_core::Params::none().with("n_estimators", TREES).with("min_node_size", NODE))?;
         let design = &rows.pair.design;
         let task = RegressionTask {
             x,
