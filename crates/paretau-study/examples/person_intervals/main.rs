@@ -103,7 +103,7 @@ fn rows(process: &Process, n: usize, seed: Seed) -> paretau::Result<Rows> {
 struct Draw {
     /// Share of fresh rows whose conditional effect is covered.
     covered: f64,
-    /// The same by the spread of the predictions alone would need the truth; the root mean squared error does.
+    /// Root mean squared error of the predictions, for the oracle.
     rmse: f64,
     half_width: f64,
     individual_covered: f64,
