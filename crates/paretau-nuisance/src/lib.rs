@@ -54,6 +54,9 @@ pub use platt::LogitMap;
 pub use propensity::{Calibrator, PropensityChoice};
 pub use ratios::{Ratios, ratios};
 pub use rows::{Observed, outcome_target, same_length, stage, two_arms};
-pub use stack::{Candidate, PropensityStack, Share, StackPlan, StackReport, StackedNuisances, stack_nuisances};
+pub use stack::{
+    ArmStack, Candidate, OutcomeStack, PropensityStack, Share, StackPlan, StackReport, StackedNuisances,
+    stack_nuisances,
+};
 pub use tmle::targeted_average;
 pub use weights::{Extreme, Kind, Rule, WeightMap, WeightOptions, Weights};

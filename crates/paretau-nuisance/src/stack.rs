@@ -113,6 +113,54 @@ impl PropensityStack {
     }
 }
 
+/// The expected outcome of new rows in one arm: the mixture's models, fitted on all rows of the arm.
+#[derive(Debug)]
+pub struct ArmStack {
+    /// Base learner's name, share, model.
+    pub members: Vec<(&'static str, f64, Box<dyn FittedRegressor>)>,
+    /// The arm's mean outcome, and its own share in the mixture.
+    pub mean: (f64, f64),
+    /// What the other arm's prediction is shifted by, and its share in the mixture.
+    pub other: (f64, f64),
+}
+
+/// Expected outcomes of new rows without and with treatment.
+#[derive(Debug)]
+pub struct OutcomeStack {
+    /// Without and with treatment; at most one of them leans on the other.
+    pub arms: [ArmStack; 2],
+    /// Whether they are probabilities.
+    pub probability: bool,
+}
+
+impl OutcomeStack {
+    /// Expected outcomes of rows without and with treatment.
+    pub fn predict(&self, x: &Features) -> Result<[Vec<f64>; 2]> {
+        let own = |arm: &ArmStack| -> Result<Vec<f64>> {
+            let mut mixed = vec![arm.mean.0 * arm.mean.1; x.n_rows()];
+            for (_, share, model) in &arm.members {
+                mixed.iter_mut().zip(model.predict(x)?).for_each(|(sum, p)| *sum += share * p);
+            }
+            Ok(mixed)
+        };
+        let mut mu = [own(&self.arms[0])?, own(&self.arms[1])?];
+        for arm in [0, 1] {
+            let (shift, share) = self.arms[arm].other;
+            if share > 0.0 {
+                let [mu0, mu1] = &mut mu;
+                let (into, from) = if arm == 0 { (mu0, &*mu1) } else { (mu1, &*mu0) };
+                into.iter_mut().zip(from).for_each(|(sum, p)| *sum += share * inside(p + shift, self.probability));
+            }
+        }
+        Ok(mu)
+    }
+}
+
+/// A prediction, within what a probability may be.
+fn inside(p: f64, probability: bool) -> f64 {
+    if probability { p.clamp(1e-6, 1.0 - 1e-6) } else { p }
+}
+
 /// Nuisances of a design with two arms, whatever estimator was fitted to it.
 #[derive(Debug)]
 pub struct StackedNuisances {
@@ -120,6 +168,8 @@ pub struct StackedNuisances {
     pub nuisance: Nuisance,
     /// How the outcomes without and with treatment are predicted.
     pub outcomes: [StackReport; 2],
+    /// Expected outcomes of new rows.
+    pub outcome_models: OutcomeStack,
     /// How the propensity is predicted.
     pub propensity: StackReport,
     /// The same for new rows. Where the study's design tells the training rows' propensities, those are used for them.
@@ -149,23 +199,42 @@ pub fn stack_nuisances(design: &Design, plan: &StackPlan, ctx: &FitContext<'_>) 
     };
     let first = outcome(larger, None)?;
     let second = outcome(1 - larger, Some(&first.held_out))?;
+    let shift = mean_of(design, 1 - larger, &first.held_out);
     let [mu0, mu1] = if larger == 0 { [first, second] } else { [second, first] };
+    let zero = vec![0.0; design.n_rows()];
+    let names = || plan.candidates.iter().map(|c| c.name);
+    let arm_stack = |arm: u8, models: Vec<(f64, Box<dyn FittedRegressor>)>, (mean, other): (f64, f64)| ArmStack {
+        members: names()
+            .zip(models)
+            .filter(|(_, (share, _))| *share > 0.0)
+            .map(|(n, (share, m))| (n, share, m))
+            .collect(),
+        mean: (mean_of(design, arm, &zero), mean),
+        other: (if arm == larger { 0.0 } else { shift }, other),
+    };
     let (e, propensity, propensity_model) = stacking.propensity(design)?;
     let e = design.propensity().map_or(e, <[f64]>::to_vec);
     let outcomes = [mu0.report, mu1.report];
+    let arms = [arm_stack(0, mu0.models, (mu0.mean, mu0.other)), arm_stack(1, mu1.models, (mu1.mean, mu1.other))];
+    let outcome_models = OutcomeStack { arms, probability: target == Target::Probability };
     let nuisance = Nuisance::from_arms(mu0.held_out, mu1.held_out, e);
-    Ok(StackedNuisances { nuisance, outcomes, propensity, propensity_model })
+    Ok(StackedNuisances { nuisance, outcomes, outcome_models, propensity, propensity_model })
+}
+
+/// The weighted mean of `y - base` over the rows of an arm.
+fn mean_of(design: &Design, arm: u8, base: &[f64]) -> f64 {
+    let w = |i: usize| design.weight().map_or(1.0, |w| w[i]);
+    let rows = design.rows_of_arm(arm);
+    rows.iter().map(|&i| w(i) * (design.y()[i] - base[i])).sum::<f64>() / rows.iter().map(|&i| w(i)).sum::<f64>()
 }
 
 /// Where an arm has a single row nothing can be cross-fitted, and the arms' means are all there is. No average is
 /// reported from so few rows.
 fn of_means(design: &Design) -> StackedNuisances {
-    let w = |i: usize| design.weight().map_or(1.0, |w| w[i]);
-    let mean = |arm: u8| -> f64 {
-        let rows = design.rows_of_arm(arm);
-        rows.iter().map(|&i| w(i) * design.y()[i]).sum::<f64>() / rows.iter().map(|&i| w(i)).sum::<f64>()
-    };
     let (n, share) = (design.n_rows(), weighted_share(design));
+    let zero = vec![0.0; n];
+    let mean = |arm: u8| mean_of(design, arm, &zero);
+    let arm_stack = |arm: u8| ArmStack { members: vec![], mean: (mean(arm), 1.0), other: (0.0, 0.0) };
     let e = design.propensity().map_or_else(|| vec![share; n], <[f64]>::to_vec);
     let report = || StackReport {
         shares: vec![Share { name: MEAN.to_owned(), share: 1.0, loss: 0.0 }],
@@ -175,6 +244,10 @@ fn of_means(design: &Design) -> StackedNuisances {
     StackedNuisances {
         nuisance: Nuisance::from_arms(vec![mean(0); n], vec![mean(1); n], e),
         outcomes: [report(), report()],
+        outcome_models: OutcomeStack {
+            arms: [arm_stack(0), arm_stack(1)],
+            probability: outcome_target(design) == Target::Probability,
+        },
         propensity: report(),
         propensity_model: PropensityStack { members: vec![], mean: (share, 1.0), calibration: LogitMap::IDENTITY },
     }
@@ -188,6 +261,8 @@ struct Mixture {
     models: Vec<(f64, Box<dyn FittedRegressor>)>,
     /// The mean's share.
     mean: f64,
+    /// The share of the other arm's prediction, shifted.
+    other: f64,
 }
 
 struct Stacking<'a> {
@@ -206,6 +281,7 @@ impl Stacking<'_> {
         ctx: &FitContext<'_>,
     ) -> Result<Mixture> {
         let mut held_out: Vec<(&'static str, Vec<f64>)> = vec![(MEAN, self.means(task, judged))];
+        let leans = further.is_some();
         let mut models = vec![];
         for candidate in &self.plan.candidates {
             let ctx = ctx.with_seed(ctx.seed.named(candidate.name));
@@ -243,8 +319,9 @@ impl Stacking<'_> {
                 .map(|(((name, _), share), p)| Share { name: (*name).to_owned(), share: *share, loss: loss(p) })
                 .collect(),
         };
+        let other = if leans { shares[shares.len() - 1] } else { 0.0 };
         let models = shares[1..].iter().copied().zip(models).collect();
-        Ok(Mixture { held_out: mixed, report, models, mean: shares[0] })
+        Ok(Mixture { held_out: mixed, report, models, mean: shares[0], other })
     }
 
     /// The propensity, calibrated.
@@ -252,7 +329,7 @@ impl Stacking<'_> {
         let t: Vec<f64> = design.t().iter().map(|&t| f64::from(t)).collect();
         let task = CrossTask::of(design, &t, Target::Probability);
         let all = vec![true; t.len()];
-        let Mixture { held_out, mut report, models, mean } =
+        let Mixture { held_out, mut report, models, mean, .. } =
             self.mix(&task, &all, (None, Loss::Log), &stage(self.ctx, "propensity")?)?;
         let calibration = LogitMap::fit(&held_out, &t, design.weight());
         let e: Vec<f64> = held_out.iter().map(|p| calibration.apply(*p)).collect();
@@ -273,8 +350,7 @@ impl Stacking<'_> {
     /// The other arm's prediction plus the mean of what it misses in this arm, by rows outside the row's fold.
     fn shifted(&self, design: &Design, own: &[bool], other: &[f64], target: Target) -> Vec<f64> {
         let shift = self.shifts(design.y(), other, design.weight(), own);
-        let inside = |p: f64| if target == Target::Probability { p.clamp(1e-6, 1.0 - 1e-6) } else { p };
-        other.iter().zip(shift).map(|(other, by)| inside(other + by)).collect()
+        other.iter().zip(shift).map(|(other, by)| inside(other + by, target == Target::Probability)).collect()
     }
 
     /// Per row, the weighted mean of `y - base` over the marked rows outside its fold; the median over splits.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use paretau::data::RoleSpec;
-use paretau::{Basis, EvaluateOptions, FitOptions, InSample, Params, Predictions, Seed, with_threads};
+use paretau::{Basis, EvaluateOptions, FitOptions, InSample, IntervalKind, Params, Predictions, Seed, with_threads};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde::de::DeserializeOwned;
@@ -22,7 +22,7 @@ pub(crate) struct Model {
 
 /// Fits an estimator. `roles` and `params` are JSON objects; `listener` is called with each event as JSON.
 #[pyfunction]
-#[pyo3(signature = (table, *, roles, estimator, params, seed, valid_share, n_jobs, listener))]
+#[pyo3(signature = (table, *, roles, estimator, params, seed, valid_share, n_jobs, listener, intervals = None))]
 #[allow(clippy::too_many_arguments)] // a private function, called in one place with keywords
 pub(crate) fn fit(
     py: Python<'_>,
@@ -34,12 +34,14 @@ pub(crate) fn fit(
     valid_share: f64,
     n_jobs: Option<usize>,
     listener: Option<Bound<'_, PyAny>>,
+    intervals: Option<usize>,
 ) -> PyResult<Model> {
     let roles: RoleSpec = parse("roles", roles)?;
     let params: Params = parse("params", params)?;
     let table = table.borrow_mut().take()?;
     let inner = detach_with_events(py, listener.as_ref(), |observer| {
-        let options = FitOptions { params, seed: Seed(seed), valid_share, observer, ..FitOptions::new(estimator) };
+        let options =
+            FitOptions { params, seed: Seed(seed), valid_share, intervals, observer, ..FitOptions::new(estimator) };
         with_threads(n_jobs, || paretau::fit(table, &roles, &options))
     })?;
     Ok(Model { inner })
@@ -121,20 +123,26 @@ impl Model {
         self.inner.encoder().columns().iter().map(|column| column.name.clone()).collect()
     }
 
-    /// Effects of every row as arrays: `tau`, `se` if the estimator has standard errors, `lo hi` if a level is given.
-    #[pyo3(signature = (table, *, level = None, n_jobs = None))]
+    /// Effects of every row as arrays: `tau`, `se` if standard errors were measured, `lo hi` if a level is given: ends of
+    /// intervals of the conditional or the individual effect.
+    #[pyo3(signature = (table, *, level = None, kind = "conditional", n_jobs = None))]
     fn effect<'py>(
         &self,
         py: Python<'py>,
         table: &Bound<'py, Table>,
         level: Option<f64>,
+        kind: &str,
         n_jobs: Option<usize>,
     ) -> PyResult<Bound<'py, PyDict>> {
+        let kind = IntervalKind::find(kind).map_err(to_py)?;
         let table = table.borrow_mut().take()?;
         let (effects, interval) = detach(py, to_py, || {
             with_threads(n_jobs, || {
                 let (effects, _) = self.inner.contrast(&table)?;
-                let ends = |level| self.inner.interval(&effects.tau, effects.se.as_deref(), level);
+                let ends = |level| match kind {
+                    IntervalKind::Conditional => self.inner.interval(&effects.tau, effects.se.as_deref(), level),
+                    IntervalKind::Individual => self.inner.individual_interval(&table, level),
+                };
                 let interval = level.map(ends).transpose()?;
                 Ok((effects, interval))
             })

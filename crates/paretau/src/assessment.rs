@@ -1,7 +1,9 @@
 //! What can be said about a fit's training rows, computed once: propensities, weights, averages, overlap, findings and
 //! warnings. The page, the summary, the model file and `effect` all show what stands here.
 
-use paretau_core::{FitContext, OutcomeKind, Result, Warning};
+use std::borrow::Cow;
+
+use paretau_core::{Effects, FitContext, OutcomeKind, Result, Warning};
 use paretau_data::TableColumn;
 use paretau_nuisance::weights::BOUND;
 use paretau_nuisance::{
@@ -12,8 +14,9 @@ use paretau_report::Findings;
 
 use crate::about::{Arm, Averages, Estimate, Population, RatioEstimates};
 use crate::evaluate::HeldOutScores;
-use crate::fit::Fitted;
+use crate::fit::{Fitted, Uncertainty};
 use crate::groups::{self, GroupEffects, TrainingEvidence};
+use crate::intervals::Intervals;
 use crate::nuisances::{self, NuisanceReport};
 use crate::prepared::{Pair, Prepared};
 use crate::propensity_weights::PropensityWeights;
@@ -42,6 +45,8 @@ pub(crate) struct Assessment {
     pub(crate) propensity_weights: PropensityWeights,
     /// How well the held-out predictions do, where there are any.
     pub(crate) held_out_scores: Option<HeldOutScores>,
+    /// Uncertainty of single rows.
+    pub(crate) intervals: Intervals,
     /// What further questions about the rows need.
     pub(crate) evidence: TrainingEvidence,
 }
@@ -54,6 +59,8 @@ pub(crate) struct Wishes<'a> {
     pub(crate) n_rows: usize,
     /// Whose average is the headline.
     pub(crate) estimand: Option<Population>,
+    /// What intervals of single rows are made from.
+    pub(crate) uncertainty: Uncertainty,
 }
 
 /// The rows of two arms with the nuisances and the weights that every number about them stands on.
@@ -142,13 +149,21 @@ impl<'a> Weighted<'a> {
 impl Assessment {
     /// Assesses a fit.
     pub(crate) fn of(fitted: &Fitted, wishes: &Wishes<'_>, ctx: &FitContext<'_>) -> Result<Self> {
+        let uncertainty = &wishes.uncertainty;
         let own = fitted.prepared.encoded_for(nuisances::HANDLES)?;
         let readable = own.as_ref().unwrap_or(&fitted.prepared);
         let first = fitted.prepared.pair(1, &fitted.predictions[0])?;
         let stacked = stack(readable, fitted, 1, ctx)?;
         let nuisances = NuisanceReport::of(&stacked, &first.design);
-        let StackedNuisances { nuisance, propensity_model, .. } = stacked;
+        let StackedNuisances { nuisance, propensity_model, outcome_models, .. } = stacked;
         let weighted = Weighted::new(&first, nuisance)?;
+        let mut intervals = Intervals::default();
+        let errors = add_arm(&mut intervals, fitted, (readable, &weighted, 1), uncertainty, ctx)?;
+        // From here on the rows' standard errors are those that were measured.
+        let effects = Cow::Owned(Effects { se: errors, ..first.effects.clone().into_owned() });
+        let first = Pair { assigned: first.assigned.clone(), design: first.design.clone(), effects };
+        let Weighted { nuisance, weights, overlap, .. } = weighted;
+        let weighted = Weighted { pair: &first, nuisance, weights, overlap };
         let averages = weighted.averages(wishes.estimand)?;
         let population = averages.headline.unwrap_or(Population::Ate);
         let observed = weighted.rows()?;
@@ -165,12 +180,27 @@ impl Assessment {
         let map = weighted.weights.map.clone();
         let propensity_weights =
             PropensityWeights::new(own.as_ref().map(|own| own.encoder.clone()), propensity_model, map);
-        let arms = arms(fitted, readable, averages.ate, ctx)?;
+        let arms = arms(fitted, readable, (averages.ate, uncertainty, &mut intervals), ctx)?;
+        if uncertainty.individual && arms.len() == 2 {
+            intervals.add_individual(outcome_models, &weighted);
+        }
         let held_out_scores = fitted.held_out.then(|| HeldOutScores::of(&weighted, ctx.seed)).transpose()?;
         let mut overlap = weighted.overlap;
         // The model file names the rows most at risk, not a million of them.
         overlap.rows_at_risk.truncate(MOST_ROWS_AT_RISK);
-        Ok(Self { arms, averages, groups, nuisances, overlap, findings, warnings, propensity_weights, held_out_scores, evidence })
+        Ok(Self {
+            arms,
+            averages,
+            groups,
+            nuisances,
+            overlap,
+            findings,
+            warnings,
+            propensity_weights,
+            held_out_scores,
+            intervals,
+            evidence,
+        })
     }
 }
 
@@ -179,8 +209,34 @@ fn stack(readable: &Prepared, fitted: &Fitted, k: usize, ctx: &FitContext<'_>) -
     nuisances::of_design(&readable.pair(k, &fitted.predictions[k - 1])?.design, ctx)
 }
 
+/// Adds the uncertainty of the `k`-th arm's effects; gives the standard errors of its training rows.
+fn add_arm(
+    intervals: &mut Intervals,
+    fitted: &Fitted,
+    (readable, weighted, k): (&Prepared, &Weighted<'_>, usize),
+    uncertainty: &Uncertainty,
+    ctx: &FitContext<'_>,
+) -> Result<Option<Vec<f64>>> {
+    let pair = readable.pair(k, &fitted.predictions[k - 1])?;
+    // Errors are calibrated on held-out predictions; without any there is nothing to calibrate by.
+    let own = (uncertainty.own && fitted.held_out).then_some(&*pair.effects);
+    let replicates = uncertainty.replicates.as_ref().and_then(|all| all.get(k - 1));
+    let replicates = replicates.map(|found| match readable.assigned.arms.len() {
+        2 => Cow::Borrowed(found),
+        _ => Cow::Owned(found.select(&readable.assigned.rows_of_pair(u8::try_from(k).unwrap_or(u8::MAX)))),
+    });
+    let x = pair.design.x();
+    intervals.add_arm(weighted, x, (replicates.as_deref(), own), ctx)?;
+    intervals.errors(k - 1, pair.effects.se.clone(), x)
+}
+
 /// Rows and average effect of every arm.
-fn arms(fitted: &Fitted, readable: &Prepared, first: Option<Estimate>, ctx: &FitContext<'_>) -> Result<Vec<Arm>> {
+fn arms(
+    fitted: &Fitted,
+    readable: &Prepared,
+    (first, uncertainty, intervals): (Option<Estimate>, &Uncertainty, &mut Intervals),
+    ctx: &FitContext<'_>,
+) -> Result<Vec<Arm>> {
     let prepared = &fitted.prepared;
     let arm = |(k, name): (usize, &String)| {
         let n_rows = prepared.assigned.t.iter().filter(|&&t| usize::from(t) == k).count();
@@ -189,7 +245,9 @@ fn arms(fitted: &Fitted, readable: &Prepared, first: Option<Estimate>, ctx: &Fit
             1 => first,
             _ => {
                 let pair = prepared.pair(k, &fitted.predictions[k - 1])?;
-                Weighted::new(&pair, stack(readable, fitted, k, ctx)?.nuisance)?.averages(None)?.ate
+                let weighted = Weighted::new(&pair, stack(readable, fitted, k, ctx)?.nuisance)?;
+                add_arm(intervals, fitted, (readable, &weighted, k), uncertainty, ctx)?;
+                weighted.averages(None)?.ate
             }
         };
         Ok(Arm { name: name.clone(), n_rows, ate })

@@ -1,14 +1,15 @@
 //! From a table and the columns' roles to a fitted model.
 
 use paretau_core::{
-    CheckpointStore, DEFAULT_VALID_SHARE, Effects, Error, Estimator, Event, FitContext, FittedModel, Observer, Params,
-    Result, Seed, Silent, Want, Warning,
+    CheckpointStore, DEFAULT_VALID_SHARE, Effects, Error, Estimator, EstimatorEntry, Event, FitContext, FittedModel,
+    Observer, Params, Result, Seed, Silent, Want, Warning,
 };
 use paretau_data::{RoleSpec, Table};
 
 use crate::about::{About, Arm, Population};
 use crate::assessment::{Assessment, Wishes};
 use crate::fingerprint::Fingerprint;
+use crate::intervals::{Replicates, refits_are_measured, replicate};
 use crate::model::{Model, TrainingRows};
 use crate::prepared::{ArmsWanted, Prepared};
 use crate::{groups, registry, scale};
@@ -24,6 +25,9 @@ pub struct FitOptions<'a> {
     pub seed: Seed,
     /// Share of rows that estimators with early stopping hold out.
     pub valid_share: f64,
+    /// Refits on half-samples from which intervals of single rows are made; also keeps what intervals of individual effects
+    /// need. `None` makes only those that cost nothing.
+    pub intervals: Option<usize>,
     /// Hears of progress.
     pub observer: &'a dyn Observer,
     /// Where a long fit leaves its state.
@@ -42,6 +46,7 @@ impl<'a> FitOptions<'a> {
             params: Params::none(),
             seed: Seed(0),
             valid_share: DEFAULT_VALID_SHARE,
+            intervals: None,
             observer: &Silent,
             checkpoint: None,
             by: vec![],
@@ -74,11 +79,26 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
         ctx.event(&Event::Note { message: note.clone() });
     }
     let fitted = Fitted::new(estimator.as_ref(), prepared, (entry.info().name, &roles.outcome), &ctx)?;
-    let Assessment { arms, averages, groups, nuisances, overlap, findings, warnings, propensity_weights, held_out_scores, evidence } =
-        Assessment::of(&fitted, &Wishes { by: &by, n_rows, estimand: options.estimand }, &ctx)?;
+    let uncertainty = match options.intervals {
+        None => Uncertainty { own: entry.info().abilities.intervals, replicates: None, individual: false },
+        Some(n_fits) => uncertainty(entry, estimator.as_ref(), &fitted.prepared, n_fits, &ctx)?,
+    };
+    let wishes = Wishes { by: &by, n_rows, estimand: options.estimand, uncertainty };
+    let Assessment {
+        arms,
+        averages,
+        groups,
+        nuisances,
+        overlap,
+        findings,
+        warnings,
+        propensity_weights,
+        held_out_scores,
+        intervals,
+        evidence,
+    } = Assessment::of(&fitted, &wishes, &ctx)?;
     let Fitted { prepared, model, .. } = fitted;
     let fingerprint = Fingerprint::of(&prepared.assigned, prepared.design.x());
-    let training = TrainingRows { fingerprint, held_out_scores };
     let about = About {
         estimator: entry.info().name.to_owned(),
         params,
@@ -101,7 +121,42 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
         source,
         reading,
     };
-    Ok(Model::new(entry, about, prepared.encoder, model, propensity_weights, findings, training).with_evidence(evidence))
+    let training = TrainingRows { fingerprint, held_out_scores, intervals, evidence: Some(evidence) };
+    Ok(Model::new(entry, about, prepared.encoder, model, propensity_weights, findings, training))
+}
+
+/// What intervals of single rows can be made from.
+pub(crate) struct Uncertainty {
+    /// Whether the estimator's own standard errors may be used.
+    pub(crate) own: bool,
+    /// Refits on half-samples, one per treated arm.
+    pub(crate) replicates: Option<Vec<Replicates>>,
+    /// Whether intervals of individual effects are wanted.
+    pub(crate) individual: bool,
+}
+
+/// Refits where the estimator does not tell its own errors and refits have been measured.
+fn uncertainty(
+    entry: &dyn EstimatorEntry,
+    estimator: &dyn Estimator,
+    prepared: &Prepared,
+    n_fits: usize,
+    ctx: &FitContext<'_>,
+) -> Result<Uncertainty> {
+    let own = entry.info().abilities.intervals;
+    let replicates = if own {
+        None
+    } else if refits_are_measured(entry) {
+        Some(replicate(estimator, &prepared.design, n_fits, ctx)?)
+    } else {
+        ctx.event(&Event::Note {
+            message: "networks are not refitted for intervals of the conditional effect, whose coverage has not been measured; \
+                      intervals of the individual effect are kept"
+                .to_owned(),
+        });
+        None
+    };
+    Ok(Uncertainty { own, replicates, individual: true })
 }
 
 /// A fitted estimator with the rows it was fitted on and its predictions for them.

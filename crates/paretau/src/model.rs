@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use paretau_core::{Effects, Error, EstimatorEntry, FittedModel, Result, State, Want};
+use paretau_core::{Effects, Error, EstimatorEntry, Features, FittedModel, Result, State, Want};
 use paretau_data::{Assigned, Encoder, Table, TransformReport, arms_of};
 use paretau_nuisance::inference::normal_quantile;
 use paretau_report::Findings;
@@ -12,6 +12,7 @@ use crate::about::About;
 use crate::evaluate::HeldOutScores;
 use crate::fingerprint::{FeatureMatches, Fingerprint, Recognition};
 use crate::groups::{GroupEffects, TrainingEvidence};
+use crate::intervals::{self, Intervals, REMEDY};
 use crate::propensity_weights::{PropensityWeights, RowWeights};
 use crate::{model_file, registry};
 
@@ -24,14 +25,16 @@ pub struct Model {
     propensity_weights: PropensityWeights,
     findings: Option<Findings>,
     training: TrainingRows,
-    /// What is known about the training rows, as long as the model has not been saved and read again.
-    evidence: Option<TrainingEvidence>,
 }
 
-/// What a model keeps of its training rows: how to know them again, and how well they were predicted held out.
+/// What a model keeps of its training rows: how to know them again, how well they were predicted held out, and how
+/// uncertain predictions of single rows are.
 pub(crate) struct TrainingRows {
     pub(crate) fingerprint: Fingerprint,
     pub(crate) held_out_scores: Option<HeldOutScores>,
+    pub(crate) intervals: Intervals,
+    /// For further questions, as long as the model has not been saved and read again.
+    pub(crate) evidence: Option<TrainingEvidence>,
 }
 
 impl std::fmt::Debug for Model {
@@ -77,17 +80,13 @@ impl Model {
         findings: Findings,
         training: TrainingRows,
     ) -> Self {
-        Self { entry, about, encoder, fitted, propensity_weights, findings: Some(findings), training, evidence: None }
-    }
-
-    pub(crate) fn with_evidence(self, evidence: TrainingEvidence) -> Self {
-        Self { evidence: Some(evidence), ..self }
+        Self { entry, about, encoder, fitted, propensity_weights, findings: Some(findings), training }
     }
 
     /// Average effects of the groups that some columns make of the training rows. The columns have a cell for every row of
     /// the table of the fit. A model that was read from a file knows no rows, only the groups that were asked for at the fit.
     pub fn group_effects(&self, by: &Table) -> Result<GroupEffects> {
-        let evidence = self.evidence.as_ref().ok_or_else(|| {
+        let evidence = self.training.evidence.as_ref().ok_or_else(|| {
             Error::unfit(
                 "the model was read from a file, which keeps no training rows: ask for the groups when it is fitted (--by)",
             )
@@ -133,8 +132,10 @@ impl Model {
     /// Predicts every row of a table that has the model's feature columns; the treatment column is optional.
     pub fn predict(&self, table: &Table) -> Result<Predictions> {
         let (x, report) = self.encoder.transform(table)?;
-        let arms = self.fitted.predict(&x, Want::Everything)?.into_iter().map(finite).collect::<Result<Vec<_>>>()?;
-        let e = self.propensity_weights.propensity(table, &x)?;
+        let features = self.propensity_weights.features(table, &x)?;
+        let arms = self.fitted.predict(&x, Want::Everything)?.into_iter().enumerate();
+        let arms = arms.map(|(k, arm)| finite(self.with_errors(k, arm, &features)?)).collect::<Result<Vec<_>>>()?;
+        let e = self.propensity_weights.propensity_of(&features)?;
         let names: Vec<&str> = self.about.arms.iter().map(|arm| arm.name.as_str()).collect();
         let t = table.column(&self.about.roles.treatment).map(|column| arms_of(column, &names));
         let weights = t.as_ref().map(|t| self.propensity_weights.weights(&e, t)).transpose()?;
@@ -145,24 +146,56 @@ impl Model {
     /// Outcomes and effects of every row, without propensities and weights: the fast way when only effects are wanted.
     pub fn effects(&self, table: &Table) -> Result<(Effects, TransformReport)> {
         let (x, report) = self.encoder.transform(table)?;
-        Ok((finite(first(self.fitted.predict(&x, Want::Outcomes)?)?)?, report))
+        Ok((self.first(table, &x, Want::Outcomes)?, report))
     }
 
     /// The effect of every row and its error, nothing else: the fastest way.
     pub fn contrast(&self, table: &Table) -> Result<(Effects, TransformReport)> {
         let (x, report) = self.encoder.transform(table)?;
-        Ok((finite(first(self.fitted.predict(&x, Want::Effect)?)?)?, report))
+        Ok((self.first(table, &x, Want::Effect)?, report))
     }
 
-    /// Ends of the intervals that hold the true effect `tau` with probability `level`.
+    /// The first treated arm's predictions with their measured errors.
+    fn first(&self, table: &Table, x: &Features, want: Want) -> Result<Effects> {
+        let arm = first(self.fitted.predict(x, want)?)?;
+        if self.training.intervals.reads_features() {
+            let features = self.propensity_weights.features(table, x)?;
+            return finite(self.with_errors(0, arm, &features)?);
+        }
+        finite(self.with_errors(0, arm, x)?)
+    }
+
+    /// Predictions with standard errors that were measured, or with none.
+    fn with_errors(&self, arm: usize, mut effects: Effects, features: &Features) -> Result<Effects> {
+        effects.se = self.training.intervals.errors(arm, effects.se.take(), features)?;
+        Ok(effects)
+    }
+
+    /// Ends of approximate pointwise confidence intervals of the conditional effects `tau`, whose standard errors `se` are
+    /// those of this model's predictions; [`IntervalKind::words`] tells what they cover.
     pub fn interval(&self, tau: &[f64], se: Option<&[f64]>, level: f64) -> Result<(Vec<f64>, Vec<f64>)> {
         let se = se.ok_or_else(|| Error::Unsupported {
             estimator: self.about.estimator.clone(),
-            message: "gives no intervals of each row's effect; fit one that does, e.g. `causal-forest`".to_owned(),
+            message: if intervals::refits_are_measured(self.entry) {
+                format!(
+                    "gives no intervals of each row's effect as it was fitted; fit again with {REMEDY}, or fit `causal-forest`"
+                )
+            } else {
+                "gives no intervals of each row's conditional effect: how often those of networks cover has not been measured; \
+                 fit `causal-forest`, or ask for the individual effect (`--kind individual`)"
+                    .to_owned()
+            },
         })?;
         let z = normal_quantile(f64::midpoint(1.0, level));
         let ends = |sign: f64| tau.iter().zip(se).map(|(tau, se)| tau + sign * z * se).collect();
         Ok((ends(-1.0), ends(1.0)))
+    }
+
+    /// Ends of conformal intervals of the individual effects of a table's rows.
+    pub fn individual_interval(&self, table: &Table, level: f64) -> Result<(Vec<f64>, Vec<f64>)> {
+        let (x, _) = self.encoder.transform(table)?;
+        let features = self.propensity_weights.features(table, &x)?;
+        self.training.intervals.individual(&features, level, &self.about.estimator)
     }
 
     /// The whole model as one state.
@@ -176,6 +209,7 @@ impl Model {
         state.nest("fitted", self.fitted.state()?);
         state.nest("propensity", self.propensity_weights.state()?);
         state.nest("fingerprint", self.training.fingerprint.state()?);
+        state.nest("intervals", self.training.intervals.state()?);
         Ok(state)
     }
 
@@ -194,8 +228,13 @@ impl Model {
             return Err(Error::bad_model("its description and its estimator disagree about the number of arms"));
         }
         let propensity_weights = PropensityWeights::load(&state.nested("propensity")?, encoder.columns().len())?;
-        let training = TrainingRows { fingerprint: Fingerprint::load(&state.nested("fingerprint")?)?, held_out_scores };
-        Ok(Self { entry, about, encoder, fitted, propensity_weights, findings, training, evidence: None })
+        let training = TrainingRows {
+            fingerprint: Fingerprint::load(&state.nested("fingerprint")?)?,
+            held_out_scores,
+            intervals: Intervals::load(&state.nested("intervals")?)?,
+            evidence: None,
+        };
+        Ok(Self { entry, about, encoder, fitted, propensity_weights, findings, training })
     }
 
     /// The bytes of the model's file.

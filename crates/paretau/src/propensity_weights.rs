@@ -4,6 +4,8 @@
 //! that was received, those that the averages and the page use, smoothed row by row with the tails that were fitted on
 //! the training rows, so that a row's weight does not depend on the batch it comes in.
 
+use std::borrow::Cow;
+
 use paretau_core::{Dense, Error, Features, FittedRegressor, Result, State};
 use paretau_data::{Encoder, Table};
 use paretau_kernels::pareto::TailMap;
@@ -53,10 +55,20 @@ impl PropensityWeights {
 
     /// Propensities of a table's rows, whose features are `x` by the model's own encoder.
     pub fn propensity(&self, table: &Table, x: &Features) -> Result<Vec<f64>> {
+        self.stack.predict(&*self.features(table, x)?)
+    }
+
+    /// The features that the nuisances' learners read.
+    pub(crate) fn features<'a>(&self, table: &Table, x: &'a Features) -> Result<Cow<'a, Features>> {
         match &self.encoder {
-            None => self.stack.predict(x),
-            Some(encoder) => self.stack.predict(&encoder.transform(table)?.0),
+            None => Ok(Cow::Borrowed(x)),
+            Some(encoder) => Ok(Cow::Owned(encoder.transform(table)?.0)),
         }
+    }
+
+    /// Propensities of rows with these features, as [`Self::features`] gives them.
+    pub(crate) fn propensity_of(&self, features: &Features) -> Result<Vec<f64>> {
+        self.stack.predict(features)
     }
 
     /// Weights of rows; those of unknown arm have none, which is not a number.

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use paretau::data::{BatchReader, Field, Kind, ReadOptions, Table, TableColumn, TableWriter, TransformReport};
-use paretau::{FeatureMatches, Model, Predictions};
+use paretau::{FeatureMatches, IntervalKind, Model, Predictions};
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -20,7 +20,7 @@ const BATCH_CELLS: usize = 1 << 21;
 const NAMED: usize = 10;
 
 pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
-    let level = args.interval;
+    let (level, kind) = (args.interval, IntervalKind::find(&args.kind)?);
     if level.is_some_and(|level| !(level > 0.0 && level < 1.0)) {
         return Err(data::bad_argument(
             "interval",
@@ -47,7 +47,10 @@ pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
                     .par_iter()
                     .map(|batch| {
                         let predictions = model.predict(batch)?;
-                        Ok((rows(&model, batch, &predictions, id.as_deref(), level)?, predictions))
+                        Ok((
+                            rows(&model, batch, &predictions, id.as_deref(), level.map(|level| (level, kind)))?,
+                            predictions,
+                        ))
                     })
                     .collect();
                 current.iter().flat_map(|batch| &batch.notes).for_each(|note| progress.print_line(note));
@@ -85,6 +88,9 @@ pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
         progress.print_line(&note);
     }
     note_unused_columns(&reader.left_out(), &model, &progress);
+    if level.is_some() {
+        progress.print_line(kind.words());
+    }
     drop(progress);
     if args.out.as_os_str() == "-" {
         return Ok(());
@@ -211,7 +217,7 @@ pub(super) fn rows(
     batch: &Table,
     p: &Predictions,
     id: Option<&str>,
-    level: Option<f64>,
+    interval: Option<(f64, IntervalKind)>,
 ) -> Result<Table> {
     let mut columns = vec![];
     if let Some(id) = id {
@@ -221,8 +227,11 @@ pub(super) fn rows(
     columns.push(TableColumn::number("mu0", effects.mu0.clone()));
     columns.push(TableColumn::number("mu1", effects.mu1.clone()));
     columns.push(TableColumn::number("tau", effects.tau.clone()));
-    if let Some(level) = level {
-        let (lo, hi) = model.interval(&effects.tau, effects.se.as_deref(), level)?;
+    if let Some((level, kind)) = interval {
+        let (lo, hi) = match kind {
+            IntervalKind::Conditional => model.interval(&effects.tau, effects.se.as_deref(), level)?,
+            IntervalKind::Individual => model.individual_interval(batch, level)?,
+        };
         columns.push(TableColumn::number("lo", lo));
         columns.push(TableColumn::number("hi", hi));
     }
@@ -236,7 +245,8 @@ pub(super) fn rows(
         let named = |what: &str, values| TableColumn::number(format!("{what}_{}", arm.name), values);
         columns.push(named("mu", effects.mu1.clone()));
         columns.push(named("tau", effects.tau.clone()));
-        if let Some(level) = level {
+        // Intervals of individual effects are refused above where there are further arms.
+        if let Some((level, _)) = interval {
             let (lo, hi) = model.interval(&effects.tau, effects.se.as_deref(), level)?;
             columns.push(named("lo", lo));
             columns.push(named("hi", hi));

@@ -24,6 +24,7 @@ pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
         params: data::params(&args.estimator)?,
         seed: Seed(common.seed),
         valid_share: valid,
+        intervals: args.intervals,
         observer: &progress,
         checkpoint: checkpoint.as_ref().map(|c| c as &dyn CheckpointStore),
         by: args.by.clone(),

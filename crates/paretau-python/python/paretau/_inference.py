@@ -32,7 +32,7 @@ class EffectInference:
         return self.stderr**2
 
     def conf_int(self, alpha: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper ends of intervals that hold the true effect with probability `1 - alpha`."""
+        """Ends of approximate pointwise confidence intervals of the conditional effects at level `1 - alpha`."""
         half = normal_quantile(alpha) * self.stderr
         return self.point_estimate - half, self.point_estimate + half
 
