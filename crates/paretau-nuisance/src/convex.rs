@@ -45,7 +45,9 @@ pub fn least_squares(predictions: &[&[f64]], y: &[f64], weight: Option<&[f64]>) 
     }
     match best {
         Some((loss, weights)) if loss.is_finite() => Ok(weights),
-        _ => Err(Error::Numeric { what: "stacking", message: "no mixture of the predictions has a finite loss".into() }),
+        _ => {
+            Err(Error::Numeric { what: "stacking", message: "no mixture of the predictions has a finite loss".into() })
+        }
     }
 }
 
@@ -146,7 +148,8 @@ mod tests {
     fn candidates(seed: u64) -> ([Vec<f64>; 3], Vec<f64>) {
         let mut rng = Seed(seed).rng();
         let y: Vec<f64> = (0..200).map(|_| rng.normal()).collect();
-        let noisy = |sd: f64, rng: &mut paretau_core::Rng| y.iter().map(|y| y + sd * rng.normal()).collect::<Vec<f64>>();
+        let noisy =
+            |sd: f64, rng: &mut paretau_core::Rng| y.iter().map(|y| y + sd * rng.normal()).collect::<Vec<f64>>();
         ([noisy(0.5, &mut rng), noisy(1.0, &mut rng), noisy(3.0, &mut rng)], y)
     }
 
@@ -214,8 +217,7 @@ mod tests {
         let p: Vec<&[f64]> = candidates.iter().map(Vec::as_slice).collect();
         let by_weight = least_squares(&p, &y, Some(&weight)).unwrap();
         let copies: Vec<Vec<f64>> = candidates.iter().map(|c| more(c)).collect();
-        let by_copies =
-            least_squares(&copies.iter().map(Vec::as_slice).collect::<Vec<_>>(), &doubled, None).unwrap();
+        let by_copies = least_squares(&copies.iter().map(Vec::as_slice).collect::<Vec<_>>(), &doubled, None).unwrap();
         assert!(by_weight.iter().zip(&by_copies).all(|(a, b)| (a - b).abs() < 1e-9));
     }
 }

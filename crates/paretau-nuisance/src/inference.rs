@@ -244,7 +244,8 @@ mod tests {
 
     #[test]
     fn student_matches_tables() {
-        for (df, quantile) in [(1.0, 12.706_204_736), (2.0, 4.302_652_730), (5.0, 2.570_581_836), (30.0, 2.042_272_456)] {
+        for (df, quantile) in [(1.0, 12.706_204_736), (2.0, 4.302_652_730), (5.0, 2.570_581_836), (30.0, 2.042_272_456)]
+        {
             assert!((student_quantile(0.975, df) - quantile).abs() < 1e-7, "{df}: {}", student_quantile(0.975, df));
         }
         assert!((student_quantile(0.975, 1e7) - normal_quantile(0.975)).abs() < 1e-5);

@@ -234,9 +234,8 @@ impl Stacking<'_> {
         let total: f64 = shares.iter().sum();
         shares.iter_mut().for_each(|s| *s /= total);
         let loss = |p: &[f64]| loss.mean(p, &y, weight.as_deref());
-        let mixed: Vec<f64> = (0..judged.len())
-            .map(|i| shares.iter().zip(&held_out).map(|(share, (_, p))| share * p[i]).sum())
-            .collect();
+        let mixed: Vec<f64> =
+            (0..judged.len()).map(|i| shares.iter().zip(&held_out).map(|(share, (_, p))| share * p[i]).sum()).collect();
         let report = StackReport {
             loss: loss(&pick(&mixed)),
             loss_of_mean: loss(&predictions[0]),

@@ -94,8 +94,20 @@ impl<'a> Weighted<'a> {
         // What each row of the other arm, or of both, counts in the average.
         let weight = |i: usize| match population {
             Population::Ate => self.weights.smooth[i],
-            Population::Att => if t[i] == 1 { 1.0 } else { self.weights.smooth[i] - 1.0 },
-            Population::Atc => if t[i] == 0 { 1.0 } else { self.weights.smooth[i] - 1.0 },
+            Population::Att => {
+                if t[i] == 1 {
+                    1.0
+                } else {
+                    self.weights.smooth[i] - 1.0
+                }
+            }
+            Population::Atc => {
+                if t[i] == 0 {
+                    1.0
+                } else {
+                    self.weights.smooth[i] - 1.0
+                }
+            }
             Population::Ato => (f64::from(t[i]) - self.nuisance.e[i]).abs(),
         };
         [0, 1].into_iter().all(|arm| {
@@ -123,7 +135,8 @@ impl Assessment {
         let findings = findings::find(&weighted, fitted.held_out)?;
         let warnings = warnings::of_fit(fitted, &first, (&weighted.overlap, &findings, &averages), ctx.seed);
         let map = weighted.weights.map.clone();
-        let propensity_weights = PropensityWeights::new(own.as_ref().map(|own| own.encoder.clone()), propensity_model, map);
+        let propensity_weights =
+            PropensityWeights::new(own.as_ref().map(|own| own.encoder.clone()), propensity_model, map);
         let arms = arms(fitted, readable, averages.ate, ctx)?;
         let mut overlap = weighted.overlap;
         // The model file names the rows most at risk, not a million of them.

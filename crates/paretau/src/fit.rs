@@ -5,9 +5,11 @@ use paretau_core::{
     Result, Seed, Silent, Want, Warning,
 };
 use paretau_data::{RoleSpec, Table};
+use serde_json::json;
 
 use crate::about::{About, Arm};
 use crate::assessment::Assessment;
+use crate::identity::{self, IdentifiedStore};
 use crate::model::Model;
 use crate::prepared::{ArmsWanted, Prepared};
 use crate::{registry, scale};
@@ -65,6 +67,15 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
     for note in &notes {
         ctx.event(&Event::Note { message: note.clone() });
     }
+    // What a checkpoint must have been made from to be gone on with.
+    let store = options.checkpoint.map(|store| IdentifiedStore {
+        store,
+        identity: json!({
+            "estimator": entry.info().name, "version": env!("CARGO_PKG_VERSION"), "rows": identity::rows_digest(&prepared.assigned),
+            "roles": roles, "params": params, "seed": options.seed, "valid_share": options.valid_share,
+        }),
+    });
+    let ctx = FitContext { checkpoint: store.as_ref().map(|store| store as &dyn CheckpointStore), ..ctx };
     let fitted = Fitted::new(estimator.as_ref(), prepared, (entry.info().name, &roles.outcome), &ctx)?;
     let Assessment { arms, averages, nuisances, overlap, findings, warnings, propensity_weights } =
         Assessment::of(&fitted, &ctx)?;

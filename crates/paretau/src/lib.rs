@@ -48,6 +48,7 @@ mod diagnose;
 mod evaluate;
 mod findings;
 mod fit;
+pub mod identity;
 mod model;
 pub mod model_file;
 mod nuisances;

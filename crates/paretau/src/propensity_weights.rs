@@ -114,7 +114,10 @@ impl PropensityWeights {
         let members = members.iter().enumerate().map(member).collect::<Result<Vec<_>>>()?;
         let shares = members.iter().map(|(_, share, _)| *share).chain([mean.1]);
         let total: f64 = shares.clone().sum();
-        if shares.into_iter().any(|s| !(0.0..=1.0).contains(&s)) || (total - 1.0).abs() > 1e-6 || !(mean.0 > 0.0 && mean.0 < 1.0) {
+        if shares.into_iter().any(|s| !(0.0..=1.0).contains(&s))
+            || (total - 1.0).abs() > 1e-6
+            || !(mean.0 > 0.0 && mean.0 < 1.0)
+        {
             return Err(Error::bad_model("the shares of its propensity's learners do not sum to 1"));
         }
         let stack = PropensityStack { members, mean, calibration: calibration.checked()? };

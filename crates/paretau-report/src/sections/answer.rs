@@ -41,7 +41,8 @@ pub(crate) fn answer(records: &ModelRecords) -> Result<Section> {
     }
     html += &further_arms(records, unit);
     html += &warnings(&records.warnings);
-    let chart = if records.averages.is_empty() { String::new() } else { averages(records, unit).html(&meanings(records))? };
+    let chart =
+        if records.averages.is_empty() { String::new() } else { averages(records, unit).html(&meanings(records))? };
     let _ = write!(html, "<div class=\"pair\"><div>{}</div>{chart}</div>", context(records, unit));
     Ok(Section { id: "answer", heading: "The answer", html })
 }

@@ -19,7 +19,8 @@ use serde_json::{Value, json};
 const POPULATION: usize = 400_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (mut replicates, mut only, mut out, mut estimator) = (200, vec![], PathBuf::from("coverage"), "lr-2".to_owned());
+    let (mut replicates, mut only, mut out, mut estimator) =
+        (200, vec![], PathBuf::from("coverage"), "lr-2".to_owned());
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         let value = args.next().ok_or_else(|| format!("{arg} needs a value"))?;
@@ -84,11 +85,12 @@ fn replicate(process: &Process, truth: &[f64; 4], seed: Seed, estimator: &str) -
     let options = FitOptions { seed, ..FitOptions::new(estimator) };
     let model = paretau::fit(draw(process, seed)?, &RoleSpec::new("t", "y"), &options)?;
     let averages: &Averages = &model.about().averages;
-    let mut record = json!({ "process": process.name, "seed": seed.0, "headline": averages.headline.map(Population::name) });
+    let mut record =
+        json!({ "process": process.name, "seed": seed.0, "headline": averages.headline.map(Population::name) });
     for (population, truth) in Population::ALL.into_iter().zip(truth) {
-        record[population.name()] = averages.of(population).map_or(Value::Null, |e| {
-            json!({ "value": e.value, "se": e.se, "lo": e.lo, "hi": e.hi, "truth": truth })
-        });
+        record[population.name()] = averages
+            .of(population)
+            .map_or(Value::Null, |e| json!({ "value": e.value, "se": e.se, "lo": e.lo, "hi": e.hi, "truth": truth }));
     }
     record["overlap"] = overlap(&model);
     Ok(record)
@@ -122,10 +124,8 @@ fn summarise(process: &Process, records: &[Value]) -> String {
         format!("{:.1}", 100.0 * hits.iter().filter(|h| **h).count() as f64 / hits.len() as f64)
     };
     let share = |name: &str| percent(records.iter().filter_map(|r| covered(r, name)).collect());
-    let errors: Vec<f64> = records
-        .iter()
-        .filter_map(|r| Some(r["ate"]["value"].as_f64()? - r["ate"]["truth"].as_f64()?))
-        .collect();
+    let errors: Vec<f64> =
+        records.iter().filter_map(|r| Some(r["ate"]["value"].as_f64()? - r["ate"]["truth"].as_f64()?)).collect();
     let n = errors.len().max(1) as f64;
     let bias = errors.iter().sum::<f64>() / n;
     let sd = (errors.iter().map(|e| (e - bias).powi(2)).sum::<f64>() / n).sqrt();

@@ -4,6 +4,7 @@
 //! Truth is used here for scoring only: it is taken out of the table before an estimator sees it.
 
 mod cell;
+mod claim;
 mod compare;
 mod figures;
 mod illustration;
@@ -22,6 +23,7 @@ pub use illustration::Illustration;
 pub use plan::{BuiltIn, DataSpec, Method, PLANS, Plan, Published, Quick, SplitSpec, TuneOn};
 pub use progress::{OnCellDone, RunProgress};
 pub use records::{Record, StudyRecords};
+pub(crate) use records::{RecordLines, read as read_records};
 pub(crate) use results::PLAN as PLAN_FILE;
 pub use results::write as write_results;
 pub use runner::{RunOptions, RunReport, run};
