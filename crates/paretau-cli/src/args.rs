@@ -67,6 +67,8 @@ pub(crate) enum Command {
     Tune(TuneArgs),
     /// Run an experiment plan; resumable, nothing is done twice
     Run(RunArgs),
+    /// Put the records of several folders of one plan together: shards that ran on several machines
+    Merge(MergeArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
     /// Print the manual page
@@ -209,6 +211,9 @@ pub(crate) struct SimulateArgs {
     /// Output file (.csv, .csv.gz, .parquet, .arrow), or - for CSV on stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
+    /// Replace an existing file even if it is of another kind
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]
@@ -259,6 +264,9 @@ pub(crate) struct FitArgs {
     /// Model file to write
     #[arg(long, value_name = "MODEL")]
     pub(crate) out: PathBuf,
+    /// Replace an existing file even if it is of another kind
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]
@@ -285,6 +293,9 @@ pub(crate) struct EffectArgs {
     /// Say nothing about rows that the model learned from
     #[arg(long)]
     pub(crate) in_sample: bool,
+    /// Replace an existing file even if it is of another kind
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]
@@ -372,6 +383,9 @@ pub(crate) struct ReportArgs {
     /// Page to write
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     pub(crate) out: PathBuf,
+    /// Replace an existing file even if it is of another kind
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]
@@ -399,6 +413,16 @@ pub(crate) struct RunArgs {
     /// Search parameters with N trials per method before fitting, on training rows only
     #[arg(long, value_name = "N", conflicts_with = "quick", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) tune: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MergeArgs {
+    /// Folders of runs
+    #[arg(value_name = "DIR", required = true)]
+    pub(crate) folders: Vec<PathBuf>,
+    /// New folder for the records, tables and figures of all
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -1,7 +1,9 @@
 //! The checkpoint of a fit: one file, written whole or not at all, gone when the fit is done.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::interrupt;
 use anyhow::Result;
 use paretau::{CheckpointStore, Error, State, model_file};
 
@@ -9,6 +11,8 @@ use paretau::{CheckpointStore, Error, State, model_file};
 pub(crate) struct FileCheckpoint {
     path: PathBuf,
     resume: bool,
+    /// Whether the file is this fit's: read as its checkpoint, or written.
+    own: AtomicBool,
 }
 
 impl FileCheckpoint {
@@ -18,22 +22,28 @@ impl FileCheckpoint {
             let message = "there is a checkpoint already; add --resume to go on from it, or remove the file".to_owned();
             return Err(Error::File { path: path.to_path_buf(), column: None, row: None, message }.into());
         }
-        Ok(Self { path: path.to_path_buf(), resume })
+        Ok(Self { path: path.to_path_buf(), resume, own: AtomicBool::new(false) })
     }
 
     /// Removes the file: a finished fit needs none.
     pub(crate) fn done(&self) {
         // It may never have been written, and a file that stays does no harm: the next fit reports it.
-        let _ = std::fs::remove_file(&self.path);
+        if self.own.load(Ordering::Relaxed) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+        interrupt::keeps_state(false);
     }
 }
 
 impl CheckpointStore for FileCheckpoint {
     fn load(&self) -> paretau::Result<Option<State>> {
+        interrupt::keeps_state(true);
         if self.resume && self.path.exists() { model_file::read(&self.path).map(Some) } else { Ok(None) }
     }
 
     fn save(&self, state: &State) -> paretau::Result<()> {
-        paretau::data::write_atomically(&self.path, &model_file::to_bytes(state)?)
+        paretau::data::write_atomically(&self.path, &model_file::to_bytes(state)?)?;
+        self.own.store(true, Ordering::Relaxed);
+        Ok(())
     }
 }

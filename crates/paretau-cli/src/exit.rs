@@ -6,6 +6,18 @@ use std::process::ExitCode;
 use clap::error::ErrorKind as ClapErrorKind;
 use paretau::{Error, ErrorKind};
 
+/// A job whose results were printed, though some of it failed: exit code 1, and no second document on stdout.
+#[derive(Debug)]
+pub(crate) struct PartlyFailed(pub(crate) String);
+
+impl std::fmt::Display for PartlyFailed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for PartlyFailed {}
+
 /// Prints an error to stderr (as JSON on stdout too, when JSON was asked for) and gives the exit code.
 pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
     let kind = error.chain().find_map(|cause| cause.downcast_ref::<Error>()).map(Error::kind);
@@ -22,7 +34,7 @@ pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
         None if io.is_some() => 3,
         Some(ErrorKind::Failed) | None => 1,
     };
-    print_error(&in_one_line(error), json, code)
+    print_error(&in_one_line(error), json && !error.is::<PartlyFailed>(), code)
 }
 
 /// Prints what is wrong with the arguments in two lines, or the help or version that was asked for.

@@ -162,7 +162,7 @@ mod tests {
         let plan = Plan::open("first-look").unwrap();
         let cell = Cell::all(&plan).remove(1);
         let scores = [("pehe".to_owned(), 0.25)].into_iter().collect();
-        let mut record = Record { key: cell.key(), cell, tuned: None, scores, error: None, seconds: 2.04 };
+        let mut record = Record { key: cell.key(), cell, rows: None, tuned: None, scores, error: None, seconds: 2.04 };
         let at = |record: &'_ Record| -> (String, Vec<Row>) {
             let progress = RunProgress { record, done: 3, total: 10, left: Duration::from_mins(10) };
             let mut rows: Vec<Row> =

@@ -5,7 +5,9 @@ mod args;
 mod checkpoint;
 mod commands;
 mod exit;
+mod interrupt;
 mod live_table;
+mod out_path;
 mod output;
 mod progress;
 
@@ -18,7 +20,13 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return exit::usage(&error),
     };
-    match commands::run(&cli) {
+    interrupt::listen();
+    let done = commands::run(&cli);
+    if !interrupt::claim_report() {
+        // The interruption is being reported; the program ends there.
+        std::thread::sleep(std::time::Duration::from_secs(5));
+    }
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => exit::report(&error, cli.common.json),
     }

@@ -2,28 +2,14 @@
 
 use std::collections::HashSet;
 use std::io::{IsTerminal as _, Write as _};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use paretau::data::Position;
 use paretau::{Event, Observer, printable};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
 
-/// Raised by the first Ctrl-C (or a polite request to end); every long loop of the library asks for it through the
-/// observer. The second one ends the program at once, for those who cannot wait for the loop.
-static INTERRUPT: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| {
-    let raised = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // Actions run in the order of their registration, so the first signal finds the flag still lowered. Where a
-        // signal cannot be caught, it keeps its usual meaning: the program ends.
-        let _ = flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&raised));
-        let _ = flag::register(signal, Arc::clone(&raised));
-    }
-    raised
-});
+use crate::interrupt;
 
 /// The bar of a stage whose steps are counted.
 const COUNTED: &str = "{msg} {bar:24} {pos}/{len} ({per_sec}, {eta} left)";
@@ -37,9 +23,8 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// An observer that also listens for Ctrl-C.
+    /// An observer that also passes on Ctrl-C.
     pub(crate) fn new(quiet: bool) -> Self {
-        LazyLock::force(&INTERRUPT);
         Self { quiet, bar: Mutex::new(None), printed: Mutex::new(HashSet::new()) }
     }
 
@@ -125,7 +110,7 @@ impl Observer for Progress {
     }
 
     fn interrupted(&self) -> bool {
-        INTERRUPT.load(Ordering::Relaxed)
+        interrupt::is_raised()
     }
 }
 

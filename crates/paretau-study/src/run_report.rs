@@ -1,5 +1,6 @@
 //! From the records of a run's folder to the page about it.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use paretau_core::{Error, Result};
@@ -16,7 +17,7 @@ pub fn report_run(folder: &Path) -> Result<String> {
 
 /// The content of the page about a run. Nothing in the folder is changed.
 pub fn run_records(folder: &Path) -> Result<RunRecords> {
-    let records = read(&folder.join("records.jsonl"))?;
+    let experiment::RecordLines { records, damaged } = experiment::read_records(folder)?;
     let name = folder.canonicalize().ok().and_then(|path| path.file_name()?.to_str().map(str::to_owned));
     let path = folder.join(experiment::PLAN_FILE);
     let plan = match std::fs::read_to_string(&path) {
@@ -30,20 +31,18 @@ pub fn run_records(folder: &Path) -> Result<RunRecords> {
         }
         Err(source) => return Err(Error::Io { path, source }),
     };
-    let own: Vec<&Record> = Cell::all(&plan)
-        .iter()
-        .filter_map(|cell| {
-            let key = cell.key();
-            records.iter().find(|record| record.key == key)
-        })
-        .collect();
+    let by_key: HashMap<&str, &Record> = records.iter().map(|record| (record.key.as_str(), record)).collect();
+    let own: Vec<&Record> =
+        Cell::all(&plan).iter().filter_map(|cell| by_key.get(cell.key().as_str()).copied()).collect();
     // Records of another version have other keys; a page about them is better than none.
     let own = if own.is_empty() { records.iter().collect() } else { own };
     let (figure, tails) = match &plan.illustration {
         Some(drawing) => drawing.draw(&plan.summary)?,
         None => (experiment::figure(&plan, &own), vec![]),
     };
-    Ok(study(&plan, &own, &figure, tails))
+    let mut study = study(&plan, &own, &figure, tails);
+    study.failures.extend(damaged);
+    Ok(study)
 }
 
 /// The content of the page about a plan's records.
@@ -169,32 +168,4 @@ fn score(data: &str, method: &str, metric: &str, values: &[f64]) -> Option<RunSc
     }
     let (mean, sd) = (mean(values), sample_sd(values));
     Some(RunScore { data: data.to_owned(), method: method.to_owned(), metric: metric.to_owned(), mean, sd, n })
-}
-
-/// The whole lines of a records file, the last of each key.
-fn read(path: &Path) -> Result<Vec<Record>> {
-    let text = std::fs::read_to_string(path).map_err(|source| match source.kind() {
-        std::io::ErrorKind::NotFound => Error::File {
-            path: path.to_path_buf(),
-            column: None,
-            row: None,
-            message: "is not there: the folder holds no run; name the --out folder of `paretau run`".to_owned(),
-        },
-        _ => Error::Io { path: path.to_path_buf(), source },
-    })?;
-    let whole = text.rfind('\n').map_or(0, |at| at + 1);
-    let mut records: Vec<Record> = vec![];
-    for (row, line) in text[..whole].lines().enumerate() {
-        let record: Record = serde_json::from_str(line).map_err(|e| Error::File {
-            path: path.to_path_buf(),
-            column: None,
-            row: Some(row as u64 + 1),
-            message: format!("is not a record ({e})"),
-        })?;
-        match records.iter_mut().find(|r| r.key == record.key) {
-            Some(earlier) => *earlier = record,
-            None => records.push(record),
-        }
-    }
-    Ok(records)
 }

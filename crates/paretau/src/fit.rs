@@ -5,10 +5,12 @@ use paretau_core::{
     Observer, Params, Result, Seed, Silent, Want, Warning,
 };
 use paretau_data::{RoleSpec, Table};
+use serde_json::json;
 
 use crate::about::{About, Arm, Population};
 use crate::assessment::{Assessment, Wishes};
 use crate::fingerprint::Fingerprint;
+use crate::identity::{self, IdentifiedStore};
 use crate::intervals::{Replicates, refits_are_measured, replicate};
 use crate::model::{Model, TrainingRows};
 use crate::prepared::{ArmsWanted, Prepared};
@@ -78,6 +80,15 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
     for note in &notes {
         ctx.event(&Event::Note { message: note.clone() });
     }
+    // What a checkpoint must have been made from to be gone on with.
+    let store = options.checkpoint.map(|store| IdentifiedStore {
+        store,
+        identity: json!({
+            "estimator": entry.info().name, "version": env!("CARGO_PKG_VERSION"), "rows": identity::rows_digest(&prepared.assigned),
+            "roles": roles, "params": params, "seed": options.seed, "valid_share": options.valid_share,
+        }),
+    });
+    let ctx = FitContext { checkpoint: store.as_ref().map(|store| store as &dyn CheckpointStore), ..ctx };
     let fitted = Fitted::new(estimator.as_ref(), prepared, (entry.info().name, &roles.outcome), &ctx)?;
     let uncertainty = match options.intervals {
         None => Uncertainty { own: entry.info().abilities.intervals, replicates: None, individual: false },

@@ -53,6 +53,7 @@ mod findings;
 mod fingerprint;
 mod fit;
 mod groups;
+pub mod identity;
 mod intervals;
 mod model;
 pub mod model_file;

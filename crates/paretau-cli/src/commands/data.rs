@@ -169,27 +169,6 @@ fn config_file(path: &Path) -> Result<Params> {
     })
 }
 
-/// Refuses an output that is one of the inputs or that cannot be written, before any work is done for it.
-pub(crate) fn check_out(out: &Path, inputs: &[&Path]) -> Result<()> {
-    if out.as_os_str() == "-" {
-        return Ok(());
-    }
-    let real = |path: &Path| std::fs::canonicalize(path).ok();
-    if let Some(place) = real(out)
-        && inputs.iter().any(|input| real(input).as_ref() == Some(&place))
-    {
-        return Err(bad_argument("out", &out.display().to_string(), "another file than those that are read").into());
-    }
-    let refuse = |path: &Path, message: &str| {
-        Err(Error::File { path: path.to_path_buf(), column: None, row: None, message: message.to_owned() }.into())
-    };
-    match out.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        Some(folder) if !folder.is_dir() => refuse(out, "its folder does not exist; make the folder first"),
-        _ if out.is_dir() => refuse(out, "is a folder; name a file to write"),
-        _ => Ok(()),
-    }
-}
-
 /// A value of a flag that will not do.
 pub(crate) fn bad_argument(flag: &str, value: &str, expected: &str) -> Error {
     Error::BadParameter {

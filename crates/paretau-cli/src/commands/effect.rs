@@ -10,6 +10,7 @@ use crate::args::{Common, EffectArgs};
 use crate::progress::Progress;
 use crate::{
     commands::data,
+    out_path,
     output::{self, JsonRows},
 };
 
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
         )
         .into());
     }
-    data::check_out(&args.out, &[&args.data, &args.model])?;
+    out_path::check("out", &args.out, out_path::Kind::Table, &[&args.data, &args.model], args.force)?;
     let model = Model::load(&args.model)?;
     let progress = Progress::new(common.quiet);
     let id = args.id.clone().or_else(|| model.about().roles.id.clone());

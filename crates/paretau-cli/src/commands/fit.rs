@@ -1,11 +1,14 @@
 //! `paretau fit`: one estimator, one model file.
 
+use std::path::Path;
+
 use anyhow::Result;
 use paretau::{CheckpointStore, FitOptions, Model, Population, Seed};
 use serde_json::{Value, json};
 
 use crate::args::{Common, FitArgs};
 use crate::checkpoint::FileCheckpoint;
+use crate::out_path::{self, Kind};
 use crate::progress::Progress;
 use crate::{commands::data, output};
 
@@ -14,7 +17,13 @@ pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
     if !(valid > 0.0 && valid < 0.9) {
         return Err(data::bad_argument("valid", &valid.to_string(), "a share above 0 and below 0.9").into());
     }
-    data::check_out(&args.out, &[&args.data.data])?;
+    let mut read: Vec<&Path> = vec![&args.data.data];
+    read.extend(args.estimator.config.as_deref());
+    out_path::check("out", &args.out, Kind::Model, &read, args.force)?;
+    if let Some(checkpoint) = &args.checkpoint {
+        read.push(&args.out);
+        out_path::check("checkpoint", checkpoint, Kind::Model, &read, false)?;
+    }
     let progress = Progress::new(common.quiet);
     let checkpoint = match &args.checkpoint {
         Some(path) => Some(FileCheckpoint::new(path, args.resume)?),

@@ -11,6 +11,7 @@ mod effect;
 mod evaluate;
 mod fit;
 mod list;
+mod merge;
 mod policy;
 mod refute;
 mod report;
@@ -48,6 +49,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             Command::Report(args) => report::run(args, common),
             Command::Tune(args) => tune::run(args, common),
             Command::Run(args) => run::run(args, common),
+            Command::Merge(args) => merge::run(args, common),
             Command::Completions(args) => completions::shell(args),
             Command::Man => completions::manual(),
         };

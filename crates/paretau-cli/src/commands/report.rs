@@ -6,9 +6,10 @@ use paretau::data::write_atomically;
 use serde_json::{Value, json};
 
 use crate::args::{Common, ReportArgs};
-use crate::output;
+use crate::{out_path, output};
 
 pub(crate) fn run(args: &ReportArgs, common: &Common) -> Result<()> {
+    out_path::check("out", &args.out, out_path::Kind::Page, &[&args.from], args.force)?;
     let (page, records): (String, Value) = if args.from.is_dir() {
         (paretau_study::report_run(&args.from)?, serde_json::to_value(paretau_study::run_records(&args.from)?)?)
     } else {

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::args::{Common, RunArgs};
 use crate::commands::data::pairs;
+use crate::exit::PartlyFailed;
 use crate::live_table::LiveTable;
 use crate::output;
 
@@ -21,6 +22,7 @@ pub(crate) fn run(args: &RunArgs, common: &Common) -> Result<()> {
         Some(trials) => plan.with_trials(trials as usize)?,
         None => plan,
     };
+    crate::interrupt::writes_in(&args.out);
     let live_table = LiveTable::new(&plan, common.quiet);
     let report = run_plan(
         &plan,
@@ -35,10 +37,11 @@ pub(crate) fn run(args: &RunArgs, common: &Common) -> Result<()> {
     )?;
     drop(live_table);
     if common.json {
-        return output::json(&json!({
+        output::json(&json!({
             "plan": plan.name, "cells": report.cells, "done": report.done, "kept": report.kept,
             "failed": report.failed, "out": args.out,
-        }));
+        }))?;
+        return some_failed(report.failed, report.cells);
     }
     let table = args.out.join("table.md");
     let text = std::fs::read_to_string(&table)?;
@@ -49,5 +52,17 @@ pub(crate) fn run(args: &RunArgs, common: &Common) -> Result<()> {
         report.kept,
         report.failed,
         args.out.display()
+    ))?;
+    some_failed(report.failed, report.cells)
+}
+
+/// The exit code of a run whose results are printed, though not all cells have one.
+fn some_failed(failed: usize, cells: usize) -> Result<()> {
+    if failed == 0 {
+        return Ok(());
+    }
+    Err(PartlyFailed(format!(
+        "{failed} of {cells} cells failed; their records and the page say why; --resume tries them again"
     ))
+    .into())
 }

@@ -6,10 +6,11 @@ use paretau::{Params, Seed};
 use serde_json::json;
 
 use crate::args::{Common, SimulateArgs};
+use crate::out_path;
 use crate::output::{self, JsonRows};
 
 pub(crate) fn run(args: &SimulateArgs, common: &Common) -> Result<()> {
-    super::data::check_out(&args.out, &[])?;
+    out_path::check("out", &args.out, out_path::Kind::Table, &[], args.force)?;
     let simulator = simulator(&args.process)?;
     let mut params = Params::none();
     if let Some(n) = args.n {

@@ -1,5 +1,7 @@
 //! `paretau tune`: a search for parameters on rows that the fits do not see.
 
+use std::path::Path;
+
 use anyhow::Result;
 use paretau::{Params, Seed, set_pairs};
 use paretau_study::tune::{TuneOptions, TuneReport, TuneSpec, tune};
@@ -7,8 +9,8 @@ use serde_json::json;
 
 use super::data;
 use crate::args::{Common, TuneArgs};
-use crate::output;
 use crate::progress::Progress;
+use crate::{out_path, output};
 
 /// Trials shown to people, best first.
 const SHOWN: usize = 10;
@@ -23,6 +25,11 @@ pub(crate) fn run(args: &TuneArgs, common: &Common) -> Result<()> {
         fixed: data::params(&args.estimator)?,
         ..TuneSpec::default()
     };
+    if let Some(records) = &args.records {
+        let mut read: Vec<&Path> = vec![&args.data.data];
+        read.extend(args.estimator.config.as_deref());
+        out_path::check("records", records, out_path::Kind::Trials, &read, false)?;
+    }
     let progress = Progress::new(common.quiet);
     let table = data::table(&args.data, None, &progress)?;
     let options = TuneOptions {

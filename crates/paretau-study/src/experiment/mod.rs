@@ -4,9 +4,11 @@
 //! Truth is used here for scoring only: it is taken out of the table before an estimator sees it.
 
 mod cell;
+mod claim;
 mod compare;
 mod figures;
 mod illustration;
+mod merge;
 mod plan;
 mod progress;
 mod records;
@@ -19,9 +21,11 @@ pub use cell::{Cell, Shard};
 pub use compare::{Comparison, Pair, compare, comparison, pairs, ranks};
 pub use figures::{FigureSpec, PanelSpec, figure};
 pub use illustration::Illustration;
+pub use merge::merge;
 pub use plan::{BuiltIn, DataSpec, Method, PLANS, Plan, Published, Quick, SplitSpec, TuneOn};
 pub use progress::{OnCellDone, RunProgress};
 pub use records::{Record, StudyRecords};
+pub(crate) use records::{RecordLines, read as read_records};
 pub(crate) use results::PLAN as PLAN_FILE;
 pub use results::write as write_results;
 pub use runner::{RunOptions, RunReport, run};

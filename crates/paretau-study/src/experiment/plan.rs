@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use paretau_core::{DEFAULT_VALID_SHARE, Error, Params, Result, parameter_of};
+use paretau_core::{DEFAULT_VALID_SHARE, Error, ErrorKind, Params, Result, Seed, parameter_of, resolve};
 use paretau_data::{Dataset, RoleSpec};
 use paretau_eval::{Better, METRICS, Metric};
 use serde::{Deserialize, Serialize};
@@ -422,7 +422,7 @@ impl Plan {
                 Dataset::named(name)?;
             }
             if let Some(name) = &data.simulator {
-                paretau_data::simulator(name)?;
+                check_simulator(name, &data.params)?;
             }
             match (data.dataset.is_empty(), &data.simulator, &data.file) {
                 (false, _, None) | (true, Some(_), None) => {}
@@ -459,6 +459,20 @@ impl Plan {
             return wrong(format!("two methods are called `{}`; give each its own label", twice.1));
         }
         Ok(())
+    }
+}
+
+/// Refuses parameters that a simulator does not take: by their ranges, and by a small draw, which finds what one parameter
+/// forbids another.
+fn check_simulator(name: &str, params: &Params) -> Result<()> {
+    /// Rows of the draw, at most.
+    const FEW: u64 = 1000;
+    let simulator = paretau_data::simulator(name)?;
+    resolve::<Value>(simulator.name, simulator.params, &(simulator.defaults)(), params)?;
+    let n = params.0.get("n").and_then(Value::as_u64).unwrap_or(FEW).min(FEW);
+    match (simulator.run)(&params.clone().with("n", n), Seed(1)) {
+        Err(error) if error.kind() == ErrorKind::Usage => Err(error),
+        _ => Ok(()),
     }
 }
 

@@ -116,6 +116,7 @@ mod tests {
         let record = |cell: &Cell, seconds: f64| Record {
             key: cell.key(),
             cell: cell.clone(),
+            rows: None,
             tuned: None,
             scores: BTreeMap::new(),
             error: None,

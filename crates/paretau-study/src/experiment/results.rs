@@ -12,11 +12,42 @@ use super::{csv, figure, illustration, markdown};
 /// The plan's file in a run's folder.
 pub(crate) const PLAN: &str = "plan.toml";
 
-/// Writes the plan as it was run: on these data, in this size.
-pub(super) fn write_plan(plan: &Plan, folder: &Path) -> Result<()> {
+/// How the plan's file begins in a run's folder.
+const PLAN_HEAD: &str = "# The plan of this run, as it was run.\n";
+/// Everything that a run may write beside its records.
+const WRITTEN: &[&str] =
+    &[PLAN, "table.md", "table.csv", "comparison.md", "tuning.md", "figure.svg", "figure.png", "report.html", "tuning"];
+
+fn plan_text(plan: &Plan) -> Result<String> {
     let text = toml::to_string(plan)
         .map_err(|e| Error::unfit(format!("the plan `{}` cannot be written down: {e}", plan.name)))?;
-    write_atomically(&folder.join(PLAN), text.as_bytes())
+    Ok(format!("{PLAN_HEAD}{text}"))
+}
+
+/// Refuses a folder in which a run would write over files that are not a run's.
+pub(super) fn check_folder(plan: &Plan, folder: &Path) -> Result<()> {
+    let refuse =
+        |path: &Path, message: String| Err(Error::File { path: path.to_path_buf(), column: None, row: None, message });
+    if std::fs::metadata(folder).is_ok_and(|m| !m.is_dir()) {
+        return refuse(folder, "is not a folder; name another place for the run".to_owned());
+    }
+    let is_run = std::fs::metadata(folder.join(super::records::RECORDS)).is_ok_and(|m| m.is_file());
+    if !is_run && let Some(name) = WRITTEN.iter().find(|name| folder.join(name).exists()) {
+        return refuse(folder, format!("holds a `{name}` that is not of a run; choose another folder"));
+    }
+    // Plans of earlier versions have no first line of ours, but they are among records.
+    let own = std::fs::read(folder.join(PLAN)).unwrap_or_default();
+    let known = own.is_empty() || own.starts_with(PLAN_HEAD.as_bytes()) || own == plan_text(plan)?.as_bytes();
+    let empty = std::fs::metadata(folder.join(super::records::RECORDS)).is_ok_and(|m| m.len() == 0);
+    if !known && empty {
+        return refuse(folder, format!("holds a `{PLAN}` that is not of a run; choose another folder"));
+    }
+    Ok(())
+}
+
+/// Writes the plan as it was run: on these data, in this size.
+pub(super) fn write_plan(plan: &Plan, folder: &Path) -> Result<()> {
+    write_atomically(&folder.join(PLAN), plan_text(plan)?.as_bytes())
 }
 
 /// Writes everything that is made from records. The same records give the same files.

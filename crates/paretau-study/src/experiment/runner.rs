@@ -17,6 +17,7 @@ use super::progress::{OnCellDone, TimeLeft};
 use super::records::{Record, StudyRecords};
 use super::search::{self, Searches};
 use crate::quiet::Quiet;
+use paretau::identity::rows_digest;
 use paretau::{FitOptions, fit};
 
 /// Where and how to run.
@@ -57,11 +58,19 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>) -> Result<RunReport> {
         .filter(|(i, _)| options.shard.holds(*i))
         .map(|(_, cell)| cell)
         .collect();
-    let records = Mutex::new(StudyRecords::open(options.folder, options.resume)?);
+    super::results::check_folder(plan, options.folder)?;
+    let records = StudyRecords::open(options.folder, options.resume, options.shard, &cells)?;
+    for message in &records.damaged {
+        options.observer.event(&Event::Note { message: message.clone() });
+    }
+    check_rows(&records.of(&cells), options)?;
     // Whoever reads the records later, finished or not, finds what they are of.
     super::results::write_plan(plan, options.folder)?;
+    let records = Mutex::new(records);
     let lock = || records.lock().unwrap_or_else(PoisonError::into_inner);
-    let open: Vec<&Cell> = cells.iter().filter(|cell| lock().get(&cell.key()).is_none()).collect();
+    // What failed is tried again: a full disk or a missing file may be mended by now.
+    let open: Vec<&Cell> =
+        cells.iter().filter(|cell| lock().get(&cell.key()).is_none_or(|record| record.error.is_some())).collect();
     let searches = search::searches(&open, options)?;
     options.observer.event(&Event::Stage { name: plan.name.clone(), total: Some(open.len() as u64) });
     let time_left = Mutex::new(TimeLeft::start(&open, lock().of(&cells).into_iter()));
@@ -80,27 +89,53 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>) -> Result<RunReport> {
         }
         Ok(())
     })?;
-    let records = lock();
-    let all = records.of(&cells);
-    super::write_results(plan, &all, options.folder)?;
+    let mut records = lock();
+    // Tables and page are about the whole plan, as far as all processes together have got.
+    records.with_all(&Cell::all(plan), |all| super::write_results(plan, all, options.folder))?;
     Ok(RunReport {
         cells: cells.len(),
         done: open.len(),
         kept: cells.len() - open.len(),
-        failed: all.iter().filter(|record| record.error.is_some()).count(),
+        failed: records.of(&cells).iter().filter(|record| record.error.is_some()).count(),
+    })
+}
+
+/// Refuses records whose data files hold other rows by now: their scores and new ones must not stand in one table.
+fn check_rows(records: &[&Record], options: &RunOptions<'_>) -> Result<()> {
+    let mut seen = BTreeMap::new();
+    for record in records {
+        if let (Some(rows), None) = (&record.rows, &record.error) {
+            let Cell { data, realisation, .. } = &record.cell;
+            seen.entry((data.content().to_string(), *realisation)).or_insert((data, *realisation, rows));
+        }
+    }
+    seen.into_values().collect::<Vec<_>>().into_par_iter().try_for_each(|(data, realisation, earlier)| {
+        if options.observer.interrupted() {
+            return Err(Error::Interrupted);
+        }
+        let (table, roles) = rows(data, realisation, options.data_folder)?;
+        if rows_digest(&assign(table, &roles)?) == *earlier {
+            return Ok(());
+        }
+        Err(Error::unfit(format!(
+            "the rows of data set `{}`, realisation {realisation}, are not those of the records in {}; restore the file, or choose \
+             another folder",
+            data.name,
+            options.folder.display()
+        )))
     })
 }
 
 /// Runs one cell. A failure of the method is a record; only interruption and a full disk end the run.
 fn run_cell(cell: &Cell, searches: &Searches, options: &RunOptions<'_>) -> Result<Record> {
     let start = Instant::now();
-    let mut tuned = None;
+    let (mut tuned, mut digest) = (None, None);
     let outcome = match search::key(cell).and_then(|key| searches.get(&key)) {
-        None => scores(cell, &cell.method.params, options),
+        None => scores(cell, &cell.method.params, options, &mut digest),
         Some(Err(message)) => Err(Error::unfit(message.clone())),
         Some(Ok(best)) => {
             tuned = Some(best.clone());
-            scores(cell, &best.params, options)
+            scores(cell, &best.params, options, &mut digest)
         }
     };
     let seconds = start.elapsed().as_secs_f64();
@@ -109,11 +144,19 @@ fn run_cell(cell: &Cell, searches: &Searches, options: &RunOptions<'_>) -> Resul
         Err(Error::Interrupted) => return Err(Error::Interrupted),
         Err(error) => (BTreeMap::new(), Some(error.to_string())),
     };
-    Ok(Record { key: cell.key(), cell: cell.clone(), tuned, scores, error, seconds })
+    Ok(Record { key: cell.key(), cell: cell.clone(), rows: digest, tuned, scores, error, seconds })
 }
 
-fn scores(cell: &Cell, params: &Params, options: &RunOptions<'_>) -> Result<BTreeMap<String, f64>> {
+fn scores(
+    cell: &Cell,
+    params: &Params,
+    options: &RunOptions<'_>,
+    digest: &mut Option<String>,
+) -> Result<BTreeMap<String, f64>> {
     let (table, roles) = rows(&cell.data, cell.realisation, options.data_folder)?;
+    if cell.data.simulator.is_none() {
+        *digest = Some(rows_digest(&assign(table.clone(), &roles)?));
+    }
     let (train, test) = train_test(&table, &roles, cell, cell.realisation)?;
     drop(table);
     let quiet = Quiet(options.observer);

@@ -129,7 +129,7 @@ pub fn tune(table: &Table, roles: &RoleSpec, options: &TuneOptions<'_>) -> Resul
     let parts = parts(&assigned, spec, options.seed)?;
     let loss = HeldOutLoss::new(spec.objective, &assigned, options.seed, options.observer)?;
     let mut trials =
-        Trials::open(options.records, options.resume, &trials::heading(entry.info().name, options, &assigned))?;
+        Trials::open(options.records, options.resume, &trials::heading(entry.info().name, options, roles, &assigned))?;
     let proposals = space.capacity(spec.search).map_or(spec.trials, |most| spec.trials.min(most + 1));
     options.observer.event(&Event::Stage { name: "tuning".into(), total: Some(proposals as u64) });
     for index in trials.len()..proposals {

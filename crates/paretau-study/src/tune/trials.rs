@@ -1,17 +1,14 @@
 //! Trials, kept in a file line by line so that a search can be stopped and resumed.
 
-use std::fs::File;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use paretau_core::{Error, Params, Result, hex};
-use paretau_data::Assigned;
+use paretau_core::{Error, Params, Result};
+use paretau_data::{Assigned, RoleSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use super::TuneOptions;
-use crate::lines;
+use crate::lines::{self, LinesFile};
 
 /// One set of parameters and its losses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,17 +29,8 @@ pub struct Trial {
 }
 
 /// The first line of a trials file: its trials are resumed only for the same search on the same rows.
-pub(super) fn heading(estimator: &str, options: &TuneOptions<'_>, rows: &Assigned) -> Value {
-    let mut digest = Sha256::new();
-    for (&t, y) in rows.t.iter().zip(&rows.y) {
-        digest.update([t]);
-        digest.update(y.to_le_bytes());
-    }
-    for name in rows.feature_names() {
-        digest.update(name.as_bytes());
-        digest.update([0]);
-    }
-    let rows = hex(&digest.finalize()[..12]);
+pub(super) fn heading(estimator: &str, options: &TuneOptions<'_>, roles: &RoleSpec, rows: &Assigned) -> Value {
+    let digest = paretau::identity::rows_digest(rows);
     // The number of trials may grow from one run to the next.
     let mut spec = json!(options.spec);
     if let Some(spec) = spec.as_object_mut() {
@@ -50,63 +38,70 @@ pub(super) fn heading(estimator: &str, options: &TuneOptions<'_>, rows: &Assigne
     }
     json!({
         "tune": estimator, "version": env!("CARGO_PKG_VERSION"), "seed": options.seed, "valid": options.valid_share,
-        "spec": spec, "rows": rows,
+        "spec": spec, "roles": roles, "rows": digest,
     })
 }
+
+/// What is wrong with a file that `tune` did not write.
+const NOT_TRIALS: &str = "is not a file of trials, and stays as it is; choose another file";
 
 /// The trials of a search, in memory or in a file.
 #[derive(Debug)]
 pub struct Trials {
     all: Vec<Trial>,
-    file: Option<(PathBuf, File)>,
+    /// Locked as long as it is open: a search has one writer.
+    file: Option<LinesFile>,
 }
 
 impl Trials {
     /// Opens a file of trials, or none. Without `resume` the file must not have any.
     pub(super) fn open(path: Option<&Path>, resume: bool, heading: &Value) -> Result<Self> {
         let Some(path) = path else { return Ok(Self { all: vec![], file: None }) };
-        let (file, text) = lines::open(path)?;
-        let wrong = |row: u64, message: &str| Error::File {
-            path: path.to_path_buf(),
-            column: None,
-            row: Some(row),
-            message: message.to_owned(),
-        };
+        let file = LinesFile::open(path)?;
+        let wrong =
+            |row: Option<u64>, message: String| Error::File { path: path.to_path_buf(), column: None, row, message };
+        if !file.try_own()? {
+            return Err(wrong(
+                None,
+                "another search is writing to this file; wait for it, or choose another file".into(),
+            ));
+        }
+        let bytes = file.bytes()?;
+        let (whole, torn) = lines::split(&bytes);
         let mut all: Vec<Trial> = vec![];
-        let mut lines = text.lines();
-        match lines.next() {
-            None => {}
-            Some(_) if !resume => {
-                return Err(wrong(1, "there are trials already; add --resume to go on, or choose another file"));
+        let mut whole = whole.peekable();
+        if let Some((_, first)) = whole.next() {
+            let earlier = serde_json::from_slice::<Value>(first).ok().filter(|first| first.get("tune").is_some());
+            let Some(earlier) = earlier else { return Err(wrong(None, NOT_TRIALS.into())) };
+            if !resume {
+                return Err(wrong(
+                    None,
+                    "there are trials already; add --resume to go on, or choose another file".into(),
+                ));
             }
-            Some(first) if serde_json::from_str::<Value>(first).ok().as_ref() != Some(heading) => {
-                return Err(wrong(1, "holds the trials of another search (other data, seed or settings)"));
+            if let Some(what) = paretau::identity::difference(&earlier, heading) {
+                let message = format!(
+                    "holds the trials of another search: {what} differ; restore what it was, or choose another file"
+                );
+                return Err(wrong(None, message));
             }
-            Some(_) => {
-                for (number, line) in lines.enumerate() {
-                    let trial: Trial = serde_json::from_str(line)
-                        .map_err(|e| wrong(number as u64 + 2, &format!("is not a trial ({e})")))?;
-                    if trial.index != all.len() {
-                        return Err(wrong(number as u64 + 2, "is out of order"));
-                    }
-                    all.push(trial);
+            for (row, line) in whole {
+                let trial: Trial =
+                    serde_json::from_slice(line).map_err(|e| wrong(Some(row), format!("is not a trial ({e})")))?;
+                if trial.index != all.len() {
+                    return Err(wrong(Some(row), "is out of order".into()));
                 }
+                all.push(trial);
             }
+        } else {
+            // A first line that was torn by a crash is the beginning of a heading; anything else is somebody's file.
+            let own = serde_json::to_vec(heading).map_err(|e| Error::internal("a line of trials", e))?;
+            if !own.starts_with(torn) {
+                return Err(wrong(None, NOT_TRIALS.into()));
+            }
+            file.append(heading)?;
         }
-        let mut trials = Self { all, file: Some((path.to_path_buf(), file)) };
-        if text.is_empty() {
-            trials.write(heading)?;
-        }
-        Ok(trials)
-    }
-
-    fn write(&mut self, value: &impl Serialize) -> Result<()> {
-        let Some((path, file)) = &mut self.file else { return Ok(()) };
-        let io = |source| Error::Io { path: path.clone(), source };
-        let mut line = serde_json::to_vec(value).map_err(|e| Error::bad_model(e.to_string()))?;
-        line.push(b'\n');
-        file.write_all(&line).map_err(io)?;
-        file.sync_data().map_err(io)
+        Ok(Self { all, file: Some(file) })
     }
 
     /// Number of trials so far.
@@ -124,7 +119,9 @@ impl Trials {
     }
 
     pub(super) fn append(&mut self, trial: Trial) -> Result<()> {
-        self.write(&trial)?;
+        if let Some(file) = &self.file {
+            file.append(&trial)?;
+        }
         self.all.push(trial);
         Ok(())
     }

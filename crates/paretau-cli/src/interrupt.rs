@@ -1,0 +1,97 @@
+//! Ctrl-C and polite requests to end. The first signal raises a flag that every long loop asks for; whoever does not ask in
+//! time (linear algebra, a read that waits on a pipe) is ended from here, with nothing half-written. The second signal ends
+//! the program at once.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
+static RAISED: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| {
+    let raised = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // Actions run in the order of their registration, so the first signal finds the flag still lowered. Where a
+        // signal cannot be caught, it keeps its usual meaning: the program ends.
+        let _ = flag::register_conditional_shutdown(signal, 130, Arc::clone(&raised));
+        let _ = flag::register(signal, Arc::clone(&raised));
+    }
+    raised
+});
+/// Folders with files that are being written.
+static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(vec![]);
+/// Whether training with a checkpoint is on: it ends between two steps, after saving its state.
+static KEEPS_STATE: AtomicBool = AtomicBool::new(false);
+/// Who reports the end: the first to raise it.
+static REPORTED: AtomicBool = AtomicBool::new(false);
+
+/// What loops that ask get to end by themselves.
+const GRACE: Duration = Duration::from_millis(600);
+/// What training gets that has to save its state.
+const GRACE_TO_SAVE: Duration = Duration::from_secs(20);
+const POLL: Duration = Duration::from_millis(50);
+
+/// Starts to listen.
+pub(crate) fn listen() {
+    LazyLock::force(&RAISED);
+    // Without the thread, the loops still ask.
+    let _ = std::thread::Builder::new().name("interrupt".into()).spawn(|| {
+        while !is_raised() {
+            std::thread::sleep(POLL);
+        }
+        let start = Instant::now();
+        while start.elapsed() < if KEEPS_STATE.load(Ordering::Relaxed) { GRACE_TO_SAVE } else { GRACE } {
+            std::thread::sleep(POLL);
+        }
+        if claim_report() {
+            remove_temporaries();
+            if std::env::args_os().any(|arg| arg == "--json") {
+                // Rows may be on their way to stdout and hold its lock; then they are all that it gets.
+                let _ = std::thread::Builder::new().spawn(|| {
+                    let _ = writeln!(std::io::stdout(), r#"{{"error":"interrupted","exit_code":130}}"#);
+                });
+                std::thread::sleep(POLL);
+            }
+            let _ = writeln!(std::io::stderr(), "paretau: interrupted");
+            signal_hook::low_level::exit(130);
+        }
+    });
+}
+
+/// Whether a signal came.
+pub(crate) fn is_raised() -> bool {
+    RAISED.load(Ordering::Relaxed)
+}
+
+/// Whether the caller is the one who reports how the program ends.
+pub(crate) fn claim_report() -> bool {
+    !REPORTED.swap(true, Ordering::Relaxed)
+}
+
+/// Notes that a file of this folder is being written.
+pub(crate) fn writes_in(folder: &Path) {
+    FOLDERS.lock().unwrap_or_else(PoisonError::into_inner).push(folder.to_path_buf());
+}
+
+/// Notes whether training saves its state when it is interrupted.
+pub(crate) fn keeps_state(on: bool) {
+    KEEPS_STATE.store(on, Ordering::Relaxed);
+}
+
+/// Removes the temporary files of this process: their names hold its number.
+fn remove_temporaries() {
+    let own = std::process::id().to_string();
+    for folder in FOLDERS.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let parts =
+                name.to_str().filter(|n| n.starts_with('.')).and_then(|n| n.strip_suffix(".tmp")?.rsplit_once('.'));
+            if parts.is_some_and(|(rest, number)| number.parse::<u64>().is_ok() && rest.ends_with(&format!(".{own}"))) {
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
+    }
+}

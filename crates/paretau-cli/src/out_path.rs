@@ -1,0 +1,158 @@
+//! The one check of every path that a command writes to, made before any byte is touched: not a file that is read or
+//! written elsewhere in the same command (by the file itself, whatever it is called), not a folder, and not an existing
+//! file of another kind than the one that will be written.
+
+use std::fs::Metadata;
+use std::io::Read as _;
+use std::path::Path;
+
+use anyhow::Result;
+use paretau::Error;
+
+use crate::commands::data::bad_argument;
+use crate::interrupt;
+
+/// What a command writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A model or a checkpoint.
+    Model,
+    /// Rows; the ending of the name says in which format.
+    Table,
+    /// A page.
+    Page,
+    /// Trials of a search, whose own reader looks at what is in the file.
+    Trials,
+}
+
+/// Refuses an output that would destroy something. `flag` names it; `others` are the files that the command reads or
+/// writes besides.
+pub(crate) fn check(flag: &str, out: &Path, kind: Kind, others: &[&Path], force: bool) -> Result<()> {
+    if out.as_os_str() == "-" {
+        return Ok(());
+    }
+    if others.iter().any(|other| same_file(out, other)) {
+        let expected = "another file than those that the command reads or writes besides";
+        return Err(bad_argument(flag, &out.display().to_string(), expected).into());
+    }
+    let refuse =
+        |message: String| Err(Error::File { path: out.to_path_buf(), column: None, row: None, message }.into());
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        return refuse("its folder does not exist; make the folder first".to_owned());
+    }
+    if out.is_dir() {
+        return refuse("is a folder; name a file to write".to_owned());
+    }
+    interrupt::writes_in(folder);
+    if force || kind == Kind::Trials || !out.is_file() {
+        return Ok(());
+    }
+    let head = head(out);
+    if head.is_empty() || is_replaceable(kind, out, &head) {
+        return Ok(());
+    }
+    let what = match kind {
+        Kind::Model => "a model of paretau",
+        Kind::Page => "a page of paretau",
+        _ => "a table of the kind that its name says",
+    };
+    refuse(format!("there is a file already that is not {what}; choose another name, or add --force to replace it"))
+}
+
+/// Whether two paths are one file: by device and number where they exist, else by name.
+fn same_file(a: &Path, b: &Path) -> bool {
+    match (std::fs::metadata(a), std::fs::metadata(b)) {
+        (Ok(a_data), Ok(b_data)) => a_data.is_file() && (same_inode(&a_data, &b_data) || real(a) == real(b)),
+        _ => real(a).is_some() && real(a) == real(b),
+    }
+}
+
+/// The path with its folder resolved, which is there even when the file is not yet.
+fn real(path: &Path) -> Option<std::path::PathBuf> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::canonicalize(path).ok().or_else(|| Some(std::fs::canonicalize(folder).ok()?.join(path.file_name()?)))
+}
+
+#[cfg(unix)]
+fn same_inode(a: &Metadata, b: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+}
+
+#[cfg(not(unix))]
+fn same_inode(_: &Metadata, _: &Metadata) -> bool {
+    false
+}
+
+/// The first bytes of a file.
+fn head(path: &Path) -> Vec<u8> {
+    let mut head = vec![];
+    if let Ok(file) = std::fs::File::open(path) {
+        let _ = file.take(4096).read_to_end(&mut head);
+    }
+    head
+}
+
+fn is_replaceable(kind: Kind, path: &Path, head: &[u8]) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let has = |what: &[u8]| head.windows(what.len()).any(|part| part == what);
+    let is_model = has(b"{\"__metadata__\":{\"paretau\"");
+    match kind {
+        // A damaged model is replaced by a new fit without a question.
+        Kind::Model => is_model || (name.ends_with(".paretau") && !is_text(head)),
+        Kind::Page => head.starts_with(b"<!doctype html>") && has(b"content=\"paretau"),
+        Kind::Table => {
+            let starts = |magic: &[u8]| head.starts_with(magic);
+            if name.ends_with(".gz") {
+                starts(b"\x1f\x8b")
+            } else if name.ends_with(".parquet") {
+                starts(b"PAR1")
+            } else if name.ends_with(".arrow") || name.ends_with(".feather") {
+                starts(b"ARROW1")
+            } else {
+                is_text(head) && !starts(b"{") && !starts(b"[") && !starts(b"<") && !is_model
+            }
+        }
+        Kind::Trials => true,
+    }
+}
+
+fn is_text(head: &[u8]) -> bool {
+    !head.contains(&0)
+        && match std::str::from_utf8(head) {
+            Ok(_) => true,
+            // A character may be cut where the head ends.
+            Err(e) => e.error_len().is_none(),
+        }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_another_kind_and_files_in_use_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("rows.csv"), "a,b\n1,2\n").unwrap();
+        std::fs::write(at("notes.html"), "<p>mine</p>").unwrap();
+        std::fs::write(at("empty.paretau"), "").unwrap();
+        std::fs::hard_link(at("rows.csv"), at("link.csv")).unwrap();
+        let ok = |name: &str, kind, others: &[&Path]| check("out", &at(name), kind, others, false).is_ok();
+        assert!(
+            ok("rows.csv", Kind::Table, &[])
+                && ok("new.paretau", Kind::Model, &[])
+                && ok("empty.paretau", Kind::Model, &[])
+        );
+        assert!(
+            !ok("rows.csv", Kind::Model, &[])
+                && !ok("notes.html", Kind::Page, &[])
+                && !ok("notes.html", Kind::Table, &[])
+        );
+        assert!(!ok("link.csv", Kind::Table, &[&at("rows.csv")]), "two names of one file");
+        assert!(!ok("new", Kind::Model, &[&at("./new")]), "two outputs that are not there yet");
+        assert!(check("out", &at("notes.html"), Kind::Page, &[], true).is_ok());
+    }
+}
