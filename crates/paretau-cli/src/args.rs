@@ -337,6 +337,9 @@ pub(crate) struct PolicyArgs {
     /// File for each row's recommended arm (.csv, .csv.gz, .parquet, .arrow)
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Replace an existing file even if it is of another kind
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]

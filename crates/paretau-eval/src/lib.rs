@@ -18,6 +18,8 @@ pub use calibration::{Calibration, EffectGroup, best_linear_projection, calibrat
 pub use encoders::{Third, encoder_difference, encoders_of};
 pub use heterogeneity::Heterogeneity;
 pub use metrics::{Better, Evidence, METRICS, Metric, NamedScore, Needs, evaluate};
-pub use policy_tree::{MOST_BINS, MOST_BINS_DEEP, MOST_COLUMNS, MOST_DEPTH, PolicyOptions, PolicyTask, PolicyTree, policy_tree};
+pub use policy_tree::{
+    MOST_BINS, MOST_BINS_DEEP, MOST_COLUMNS, MOST_DEPTH, PolicyOptions, PolicyTask, PolicyTree, policy_tree,
+};
 pub use policy_value::{CrossFitted, PolicyValue, cross_fitted_tree, policy_value};
 pub use rate::{HALF_SAMPLES, TocBand, TocPoint, auuc, rate, toc, toc_band};

@@ -84,7 +84,11 @@ impl PolicyTree {
         match self {
             Self::Leaf { arm, .. } => *arm,
             Self::Split { column, threshold, left, right } => {
-                if row[*column] <= *threshold { left.arm(row) } else { right.arm(row) }
+                if row[*column] <= *threshold {
+                    left.arm(row)
+                } else {
+                    right.arm(row)
+                }
             }
         }
     }
@@ -121,7 +125,8 @@ pub fn policy_tree(task: &PolicyTask<'_>, rows: &[usize], options: &PolicyOption
     let deep = options.depth > 2;
     let bins = if deep { MOST_BINS_DEEP } else { MOST_BINS };
     let m = task.gains.len();
-    let values: Vec<f64> = rows.iter().flat_map(|&i| (0..m).map(move |a| (i, a))).map(|(i, a)| weight(i) * task.gains[a][i]).collect();
+    let values: Vec<f64> =
+        rows.iter().flat_map(|&i| (0..m).map(move |a| (i, a))).map(|(i, a)| weight(i) * task.gains[a][i]).collect();
     let weights: Vec<f64> = rows.iter().map(|&i| weight(i)).collect();
     let binned = Binned::new(task.x, rows, bins);
     let columns = screen(&binned, &values, m, options, MOST_COLUMNS[usize::from(deep)]);
@@ -151,14 +156,19 @@ pub fn policy_tree(task: &PolicyTask<'_>, rows: &[usize], options: &PolicyOption
     if free.treated <= limit {
         return Ok(free.tree.simplified());
     }
-    let highest = values.iter().zip(0..).map(|(v, k): (&f64, usize)| v / weights[k / m].max(1e-300)).fold(0.0, f64::max);
+    let highest =
+        values.iter().zip(0..).map(|(v, k): (&f64, usize)| v / weights[k / m].max(1e-300)).fold(0.0, f64::max);
     let (mut low, mut high) = (0.0, highest);
     let mut best = settle(free.tree, &binned, (&values, &weights, m), Some(limit));
     for _ in 0..PRICES {
         let price = f64::midpoint(low, high);
         let tree = grow(price);
         let treated = settle(tree.clone(), &binned, (&values, &weights, m), None).treated_by_price(price);
-        if treated > limit { low = price } else { high = price }
+        if treated > limit {
+            low = price
+        } else {
+            high = price
+        }
         let settled = settle(tree, &binned, (&values, &weights, m), Some(limit));
         if settled.value > best.value {
             best = settled;

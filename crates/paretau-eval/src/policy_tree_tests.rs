@@ -91,7 +91,9 @@ fn quantiles_stand_in_for_many_values_and_bad_input_is_refused() {
     let values: Vec<f64> = (0..n * 2).map(|_| rng.normal()).collect();
     let x = Features::Dense(Dense::new(n, 2, values).unwrap());
     let Features::Dense(dense) = &x else { unreachable!() };
-    let gains = vec![(0..n).map(|i| if dense.get(i, 0) > 0.5 && dense.get(i, 1) <= 0.0 { 1.0 } else { -1.0 }).collect::<Vec<_>>()];
+    let gains = vec![
+        (0..n).map(|i| if dense.get(i, 0) > 0.5 && dense.get(i, 1) <= 0.0 { 1.0 } else { -1.0 }).collect::<Vec<_>>(),
+    ];
     let rows: Vec<usize> = (0..n).collect();
     let task = PolicyTask { x: &x, gains: &gains, weight: None };
     let options = PolicyOptions { depth: 2, min_leaf: 1, budget: None };

@@ -127,11 +127,13 @@ pub fn toc_band(rows: &Observed<'_>, scores: &[f64], priority: &[f64], n_points:
         rng.sample(n_units, n_units / 2).into_iter().for_each(|u| kept[u] = true);
         let half: Vec<usize> = (0..rows.len()).filter(|&i| kept[units[i]]).collect();
         let pick = |v: &[f64]| -> Vec<f64> { half.iter().map(|&i| v[i]).collect() };
-        let (t, y, weight): (Vec<u8>, _, _) = (half.iter().map(|&i| rows.t[i]).collect(), pick(rows.y), rows.weight.map(pick));
+        let (t, y, weight): (Vec<u8>, _, _) =
+            (half.iter().map(|&i| rows.t[i]).collect(), pick(rows.y), rows.weight.map(pick));
         let part = Observed { t: &t, y: &y, weight: weight.as_deref(), groups: None };
         toc(&part, &pick(scores), &pick(priority), n_points)
     };
-    let draws: Vec<Vec<TocPoint>> = if n_units < 4 { vec![] } else { (0..HALF_SAMPLES).into_par_iter().map(draw).collect() };
+    let draws: Vec<Vec<TocPoint>> =
+        if n_units < 4 { vec![] } else { (0..HALF_SAMPLES).into_par_iter().map(draw).collect() };
     (curve.iter().enumerate())
         .map(|(k, point)| {
             let same = draws.iter().filter(|d| d.len() == curve.len() && d[k].toc.is_finite()).map(|d| d[k].toc);

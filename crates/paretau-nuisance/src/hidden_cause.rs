@@ -108,7 +108,8 @@ impl OmittedBias {
     /// Whether a hidden cause of this strength could bring the average (or, with a level, its interval) to 0.
     pub fn erased(&self, cf_y: f64, cf_d: f64, level: Option<f64>) -> bool {
         let bounds = self.bounds(cf_y, cf_d, 1.0, level.unwrap_or(0.5));
-        let (low, high) = if level.is_some() { bounds.interval } else { (bounds.theta[0].value, bounds.theta[1].value) };
+        let (low, high) =
+            if level.is_some() { bounds.interval } else { (bounds.theta[0].value, bounds.theta[1].value) };
         if self.theta.value > 0.0 { low <= 0.0 } else { high >= 0.0 }
     }
 
@@ -294,7 +295,9 @@ mod tests {
         assert!(bias.bounds(v, v, 1.0, 0.95).interval.0.abs() < 1e-9, "{v}");
         let half = Benchmark { cf_y: 0.2, cf_d: 0.1, rho: 1.0, shift: 0.0 };
         let k = bias.times(&half, None).unwrap();
-        assert!(bias.erased(k * 0.2 + 1e-9, k * 0.1 + 1e-9, None) && !bias.erased(k * 0.2 - 1e-6, k * 0.1 - 1e-6, None));
+        assert!(
+            bias.erased(k * 0.2 + 1e-9, k * 0.1 + 1e-9, None) && !bias.erased(k * 0.2 - 1e-6, k * 0.1 - 1e-6, None)
+        );
     }
 
     #[test]

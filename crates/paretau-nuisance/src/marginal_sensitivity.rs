@@ -194,7 +194,8 @@ mod tests {
                     let mu = if arm == 1 { 0.9 } else { 0.1 };
                     for corner in 0..1_usize << own.len() {
                         let factor = |k: usize| if corner >> k & 1 == 1 { lambda } else { 1.0 / lambda };
-                        let weights: Vec<f64> = own.iter().enumerate().map(|(k, &i)| 1.0 + (w[i] - 1.0) * factor(k)).collect();
+                        let weights: Vec<f64> =
+                            own.iter().enumerate().map(|(k, &i)| 1.0 + (w[i] - 1.0) * factor(k)).collect();
                         let up: f64 = own.iter().zip(&weights).map(|(&i, w)| w * (y[i] - mu)).sum();
                         let mean = mu + up / weights.iter().sum::<f64>();
                         let [low, high] = ends[usize::from(arm)];

@@ -87,11 +87,11 @@ pub use nuisances::{NuisanceReport, Yardstick, yardstick};
 pub use policy::{Cost, NamedPolicy, Policy, PolicyRequest, policy};
 pub use prepared::{ArmsWanted, Prepared};
 pub use propensity_weights::{PropensityWeights, RowWeights};
-pub use refute::{Check, CheckResult, CHECKS, RefuteRequest, Refutation, refute};
+pub use refute::{CHECKS, Check, CheckResult, Refutation, RefuteRequest, refute};
 pub use registry::{DEFAULT_ESTIMATOR, TOOLBOX, find};
 pub use report::{records, report};
-pub use sensitivity::{FeatureBenchmark, Sensitivity, SensitivityRequest, sensitivity};
 pub use roles_test::{RolesOptions, TestedRole, TestedRoles, test_roles};
+pub use sensitivity::{FeatureBenchmark, Sensitivity, SensitivityRequest, sensitivity};
 pub use summary::four_digits;
 pub use threads::with_threads;
 

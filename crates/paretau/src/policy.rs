@@ -112,7 +112,10 @@ pub fn policy(
         Some(cost) => assigned.rows.iter().map(|&i| cost[i]).collect(),
     };
     if let Some(k) = cost.iter().position(|c| !c.is_finite()) {
-        return Err(Error::unfit(format!("the cost of row {} is missing; give every row a number", assigned.rows[k] + 1)));
+        return Err(Error::unfit(format!(
+            "the cost of row {} is missing; give every row a number",
+            assigned.rows[k] + 1
+        )));
     }
     let ctx = FitContext::new(seed, observer);
     let sign = if request.lower_is_better { -1.0 } else { 1.0 };
@@ -156,7 +159,8 @@ pub fn policy(
     let mut words = vec![];
     describe(&tree, &columns, &assigned.arms, 0, &mut words);
     let treated = |i: &usize| design.weight().map_or(1.0, |w| w[*i]);
-    let share = all.iter().filter(|&&i| recommended[i] > 0).map(treated).sum::<f64>() / all.iter().map(treated).sum::<f64>();
+    let share =
+        all.iter().filter(|&&i| recommended[i] > 0).map(treated).sum::<f64>() / all.iter().map(treated).sum::<f64>();
     Ok(Policy {
         arms: assigned.arms.clone(),
         n_rows: n,
@@ -221,7 +225,11 @@ fn predicted_gains(model: &Model, assigned: &Assigned, sign: f64, cost: &[f64]) 
         .map(|(k, arm)| {
             let place = if assigned.arms.len() == 2 { Some(0) } else { names.iter().position(|name| name == arm) };
             let effects = place.and_then(|place| predictions.arms.get(place)).ok_or_else(|| {
-                Error::unfit(format!("the model knows no arm `{arm}` (number {}); it knows {}", k + 1, names.join(", ")))
+                Error::unfit(format!(
+                    "the model knows no arm `{arm}` (number {}); it knows {}",
+                    k + 1,
+                    names.join(", ")
+                ))
             })?;
             Ok(effects.tau.iter().zip(cost).map(|(tau, c)| sign * tau - c).collect())
         })
@@ -263,7 +271,8 @@ fn describe(tree: &PolicyTree, columns: &[String], arms: &[String], depth: usize
         PolicyTree::Split { column, threshold, left, right } => {
             let name = &columns[*column];
             // Indicators are 0 or 1: their question is yes or no.
-            let (yes, no) = if let Some((name, level)) = name.split_once('=').filter(|_| (0.0..1.0).contains(threshold)) {
+            let (yes, no) = if let Some((name, level)) = name.split_once('=').filter(|_| (0.0..1.0).contains(threshold))
+            {
                 (format!("{name} is not {level}"), format!("{name} is {level}"))
             } else if let Some(name) = name.strip_suffix("__missing") {
                 (format!("{name} is given"), format!("{name} is missing"))
@@ -285,7 +294,9 @@ impl Policy {
         let Some(tree) = self.policies.iter().find(|p| p.name == "tree") else { return String::new() };
         let gain: Score = tree.value.over_best_constant;
         match gain.interval(0.95) {
-            Some((lo, _)) if lo > 0.0 => "the tree gains over one decision for all, on rows that did not choose it".to_owned(),
+            Some((lo, _)) if lo > 0.0 => {
+                "the tree gains over one decision for all, on rows that did not choose it".to_owned()
+            }
             Some((_, hi)) if hi < 0.0 => "the tree loses against one decision for all: do not use it".to_owned(),
             _ => "these rows do not show that the tree gains over one decision for all".to_owned(),
         }

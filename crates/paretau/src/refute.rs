@@ -122,7 +122,10 @@ pub fn refute(
     let assigned = assign(table, roles)?;
     let ctx = FitContext::new(seed, observer);
     let (ate, e) = average(&assigned, &ctx)?;
-    let se = ate.se.filter(|se| *se > 0.0).ok_or_else(|| Error::unfit("the average has no standard error to compare with"))?;
+    let se = ate
+        .se
+        .filter(|se| *se > 0.0)
+        .ok_or_else(|| Error::unfit("the average has no standard error to compare with"))?;
     let mut checks = vec![];
     for (name, check) in wanted {
         if check == Check::LeaveOneOut {
@@ -259,7 +262,16 @@ fn nothing(name: &str, se: f64, found: &[Score]) -> CheckResult {
         if passed { "" } else { ": the estimate finds an effect where there is none" }
     );
     let name = name.to_owned();
-    CheckResult { name, expected: 0.0, found: mean, spread: Some(sd), p_value: Some(p), shift: mean / se, passed: Some(passed), words }
+    CheckResult {
+        name,
+        expected: 0.0,
+        found: mean,
+        spread: Some(sd),
+        p_value: Some(p),
+        shift: mean / se,
+        passed: Some(passed),
+        words,
+    }
 }
 
 /// A check that expects the same effect.
@@ -269,15 +281,34 @@ fn same(name: &str, ate: Score, se: f64, found: &[Score]) -> CheckResult {
     let passed = shift.abs() <= MOST_SHIFT;
     let words = if passed { "stays where it was" } else { "moves by more than half its standard error" }.to_owned();
     let name = name.to_owned();
-    CheckResult { name, expected: ate.value, found: mean, spread: Some(sd), p_value: None, shift, passed: Some(passed), words }
+    CheckResult {
+        name,
+        expected: ate.value,
+        found: mean,
+        spread: Some(sd),
+        p_value: None,
+        shift,
+        passed: Some(passed),
+        words,
+    }
 }
 
 fn left_out(feature: &str, ate: Score, se: f64, without: Score) -> CheckResult {
     let shift = (without.value - ate.value) / se;
     let outside = ate.interval(0.95).is_some_and(|(lo, hi)| without.value < lo || without.value > hi);
-    let words = if outside { format!("the average leans on `{feature}`") } else { "stays within its interval".to_owned() };
+    let words =
+        if outside { format!("the average leans on `{feature}`") } else { "stays within its interval".to_owned() };
     let name = format!("leave-one-out: {feature}");
-    CheckResult { name, expected: ate.value, found: without.value, spread: None, p_value: None, shift, passed: None, words }
+    CheckResult {
+        name,
+        expected: ate.value,
+        found: without.value,
+        spread: None,
+        p_value: None,
+        shift,
+        passed: None,
+        words,
+    }
 }
 
 /// Probability of at least `k` hits of `n` with chance `p`.

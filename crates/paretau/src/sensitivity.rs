@@ -240,7 +240,10 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
 fn words(found: &Sensitivity, bias: &OmittedBias) -> Vec<String> {
     let mut lines = vec![];
     if found.interval.is_some_and(|(lo, hi)| lo <= 0.0 && hi >= 0.0) {
-        lines.push("the interval of the average holds 0 already: there is no clear effect that a hidden cause could erase".into());
+        lines.push(
+            "the interval of the average holds 0 already: there is no clear effect that a hidden cause could erase"
+                .into(),
+        );
     }
     lines.push(format!(
         "a hidden cause that explains {:.1} % of what is left of both outcome and treatment could bring the average to 0, \

@@ -1,13 +1,13 @@
 //! `paretau policy`: whom to treat, as a readable tree with its value.
 
 use anyhow::Result;
+use paretau::data::Table;
 use paretau::data::{TableColumn, TableWriter, Text};
 use paretau::{Cost, Model, PolicyRequest, Seed};
-use paretau::data::Table;
 
 use crate::args::{Common, PolicyArgs};
 use crate::progress::Progress;
-use crate::{commands::data, output};
+use crate::{commands::data, out_path, output};
 
 pub(crate) fn run(args: &PolicyArgs, common: &Common) -> Result<()> {
     if let Some(budget) = args.budget.filter(|b| !(0.0..=1.0).contains(b)) {
@@ -25,15 +25,14 @@ pub(crate) fn run(args: &PolicyArgs, common: &Common) -> Result<()> {
         },
     };
     if let Some(out) = &args.out {
-        data::check_out(out, &[&args.data.data, &args.model])?;
+        out_path::check("out", out, out_path::Kind::Table, &[&args.data.data, &args.model], args.force)?;
     }
     let model = Model::load(&args.model)?;
     let progress = Progress::new(common.quiet);
     let roles = data::roles(&args.data.roles, Some(&model.about().roles))?;
     let table = data::table(&args.data, Some(&model), &progress)?;
     let n_table = table.n_rows();
-    let request =
-        PolicyRequest { cost, budget: args.budget, depth: args.depth, lower_is_better: args.lower_is_better };
+    let request = PolicyRequest { cost, budget: args.budget, depth: args.depth, lower_is_better: args.lower_is_better };
     let policy = paretau::policy(&model, table, &roles, &request, Seed(common.seed), &progress)?;
     drop(progress);
     if let Some(out) = &args.out {

@@ -38,9 +38,8 @@ pub(crate) fn run(args: &SensitivityArgs, common: &Common) -> Result<()> {
             [vec![b.name.clone()], strengths.to_vec(), rest].concat()
         })
         .collect();
-    let marginal: Vec<Vec<String>> = (found.marginal.iter())
-        .map(|m| vec![number(m.lambda), pair((m.low, m.high)), pair(m.interval)])
-        .collect();
+    let marginal: Vec<Vec<String>> =
+        (found.marginal.iter()).map(|m| vec![number(m.lambda), pair((m.low, m.high)), pair(m.interval)]).collect();
     let shown = if benchmarks.is_empty() {
         String::new()
     } else {
