@@ -95,23 +95,20 @@ fn head(path: &Path) -> Vec<u8> {
 }
 
 fn is_replaceable(kind: Kind, path: &Path, head: &[u8]) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     let has = |what: &[u8]| head.windows(what.len()).any(|part| part == what);
     let is_model = has(b"{\"__metadata__\":{\"paretau\"");
     match kind {
         // A damaged model is replaced by a new fit without a question.
-        Kind::Model => is_model || (name.ends_with(".paretau") && !is_text(head)),
+        Kind::Model => is_model || (ending == "paretau" && !is_text(head)),
         Kind::Page => head.starts_with(b"<!doctype html>") && has(b"content=\"paretau"),
         Kind::Table => {
             let starts = |magic: &[u8]| head.starts_with(magic);
-            if name.ends_with(".gz") {
-                starts(b"\x1f\x8b")
-            } else if name.ends_with(".parquet") {
-                starts(b"PAR1")
-            } else if name.ends_with(".arrow") || name.ends_with(".feather") {
-                starts(b"ARROW1")
-            } else {
-                is_text(head) && !starts(b"{") && !starts(b"[") && !starts(b"<") && !is_model
+            match ending.as_str() {
+                "gz" => starts(b"\x1f\x8b"),
+                "parquet" => starts(b"PAR1"),
+                "arrow" | "feather" => starts(b"ARROW1"),
+                _ => is_text(head) && !starts(b"{") && !starts(b"[") && !starts(b"<") && !is_model,
             }
         }
         Kind::Trials => true,

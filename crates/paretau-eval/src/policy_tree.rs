@@ -165,9 +165,9 @@ pub fn policy_tree(task: &PolicyTask<'_>, rows: &[usize], options: &PolicyOption
         let tree = grow(price);
         let treated = settle(tree.clone(), &binned, (&values, &weights, m), None).treated_by_price(price);
         if treated > limit {
-            low = price
+            low = price;
         } else {
-            high = price
+            high = price;
         }
         let settled = settle(tree, &binned, (&values, &weights, m), Some(limit));
         if settled.value > best.value {

@@ -82,7 +82,7 @@ fn correlations(estimates: &[&Influenced], groups: Option<&[u32]>) -> Vec<Vec<f6
     let k = estimates.len();
     // Correlations of very many rows are known well enough from some of them, drawn by a hash of their place.
     let stride = estimates.iter().map(|e| e.rows.len()).sum::<usize>() / MOST_INFLUENCES + 1;
-    let drawn = |id: usize| Seed(id as u64).named("bands").0 % stride as u64 == 0;
+    let drawn = |id: usize| Seed(id as u64).named("bands").0.is_multiple_of(stride as u64);
     // What each row (or group of rows) does to which estimates.
     let mut shared: BTreeMap<usize, Vec<(usize, f64)>> = BTreeMap::new();
     for (a, estimate) in estimates.iter().enumerate() {

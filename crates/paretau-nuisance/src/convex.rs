@@ -112,7 +112,7 @@ pub fn log_loss(predictions: &[&[f64]], y: &[f64], weight: Option<&[f64]>) -> Re
                 (0..k).for_each(|j| next[j] += row * w[j] * likelihood(j, i) / mixed);
             }
         }
-        if !(total > 0.0) {
+        if total <= 0.0 {
             return Err(Error::Numeric { what: "stacking", message: "no row has a weight".into() });
         }
         next.iter_mut().for_each(|v| *v /= total);

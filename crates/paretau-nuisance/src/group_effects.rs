@@ -49,9 +49,12 @@ pub struct BandedScore {
     pub band: (f64, f64),
 }
 
+/// Rows per arm, counted and effective.
+type ArmRows = ([usize; 2], [f64; 2]);
+
 impl RowEvidence<'_> {
     /// The average of a group with its rows' influence, or why there is none.
-    fn average(&self, group: &[usize]) -> Result<(([usize; 2], [f64; 2]), std::result::Result<Influenced, String>)> {
+    fn average(&self, group: &[usize]) -> Result<(ArmRows, std::result::Result<Influenced, String>)> {
         let n = [0, 1].map(|arm| group.iter().filter(|&&i| self.rows.t[i] == arm).count());
         let effective = effective_rows(self.rows, self.nuisance, self.inverse_weights, self.estimand, group);
         for (arm, name) in ["untreated", "treated"].into_iter().enumerate() {

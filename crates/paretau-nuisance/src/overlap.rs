@@ -368,7 +368,7 @@ mod tests {
         // Estimated propensities of a trial scatter closely about one half, and a few rows with odd features scatter more:
         // the tail's shape is as heavy as can be, and its size is nothing.
         let mut rng = Seed(3).rng();
-        let n = 21_306;
+        let n = 21_306_u32;
         let e: Vec<f64> = (0..n)
             .map(|_| {
                 let odd = 1.0 / rng.uniform().max(1e-3);
@@ -378,7 +378,7 @@ mod tests {
         let t: Vec<u8> = (0..n).map(|_| u8::from(rng.bernoulli(0.5))).collect();
         let (report, _) = report_of(&e, &t, None);
         let [control, treated] = &report.arms;
-        assert!(control.ess_raw + treated.ess_raw > 0.999 * n as f64);
+        assert!(control.ess_raw + treated.ess_raw > 0.999 * f64::from(n));
         assert!(report.warnings.is_empty() && report.extrapolates().is_none(), "{:?}", report.warnings);
     }
 

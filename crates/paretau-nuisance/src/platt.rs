@@ -94,7 +94,8 @@ mod tests {
         assert!((map.slope - 2.0).abs() < 0.15 && (map.intercept + 0.6).abs() < 0.15, "{map:?}");
         let twice: Vec<f64> = shrunk.iter().chain(&shrunk).copied().collect();
         let twice_y: Vec<f64> = y.iter().chain(&y).copied().collect();
-        let (copies, weights) = (LogitMap::fit(&twice, &twice_y, None), LogitMap::fit(&shrunk, &y, Some(&[2.0; 4000])));
+        let (copies, weights) =
+            (LogitMap::fit(&twice, &twice_y, None), LogitMap::fit(&shrunk, &y, Some(&vec![2.0; 4000])));
         assert!((copies.slope - weights.slope).abs() < 1e-8);
     }
 

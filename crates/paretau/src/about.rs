@@ -200,7 +200,7 @@ impl Population {
         Self::ALL
             .into_iter()
             .find(|p| p.name().eq_ignore_ascii_case(name))
-            .ok_or_else(|| Error::unknown_name("estimand", name, Self::ALL.map(Self::name).into_iter()))
+            .ok_or_else(|| Error::unknown_name("estimand", name, Self::ALL.map(Self::name)))
     }
 
     /// In words, as in "the average effect over ...".

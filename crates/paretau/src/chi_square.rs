@@ -2,7 +2,7 @@
 
 /// Probability that a chi-square variable with `df` degrees of freedom is above `x`.
 pub(crate) fn chi_square_tail(x: f64, df: f64) -> f64 {
-    if !(x > 0.0) {
+    if x <= 0.0 {
         return 1.0;
     }
     let (a, x) = (0.5 * df, 0.5 * x);

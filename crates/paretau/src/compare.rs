@@ -162,7 +162,7 @@ pub fn compare(table: Table, roles: &RoleSpec, options: &CompareOptions<'_>) -> 
     for (k, name) in wanted.iter().enumerate() {
         let done = |fold: usize| ctx.event(&Event::Progress { done: (k * folds.len() + fold) as u64 });
         match held_out_effects(name, &mut encodings, &ctx, &done) {
-            Ok((tau, seconds)) => found.push(Found::new(name, &tau, seconds, (&rows, &yard))?.scored(&tau, truth)?),
+            Ok((tau, seconds)) => found.push(Found::new(name, &tau, seconds, (&rows, &yard)).scored(&tau, truth)?),
             Err(Error::Interrupted) => return Err(Error::Interrupted),
             Err(error) => found.push(Found::failed(name, &error)),
         }
@@ -275,16 +275,16 @@ impl Found {
         Self { row: ComparedRow { error: Some(error.to_string()), ..Self::empty(name) }, losses: None }
     }
 
-    fn new(name: &str, tau: &[f64], seconds: f64, (rows, yard): (&Observed<'_>, &Yardstick)) -> Result<Self> {
+    fn new(name: &str, tau: &[f64], seconds: f64, (rows, yard): (&Observed<'_>, &Yardstick)) -> Self {
         let losses = dr_losses(tau, &yard.scores);
         let dr = mean(rows, &losses);
         let r = mean(rows, &r_losses(rows, &yard.nuisance, tau));
         let plugin = mean(rows, &t_losses(&yard.nuisance, tau));
         if [dr, r, plugin].iter().any(|score: &Score| score.finite().is_none()) {
-            return Ok(Self::failed(
+            return Self::failed(
                 name,
                 &Error::Numeric { what: "a comparison", message: "a loss is not finite".into() },
-            ));
+            );
         }
         let row = ComparedRow {
             dr_loss: Some(dr.value),
@@ -296,7 +296,7 @@ impl Found {
             seconds: Some(seconds),
             ..Self::empty(name)
         };
-        Ok(Self { row, losses: Some(losses) })
+        Self { row, losses: Some(losses) }
     }
 
     fn scored(mut self, tau: &[f64], truth: Option<&paretau_core::Oracle>) -> Result<Self> {

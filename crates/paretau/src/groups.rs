@@ -264,7 +264,7 @@ mod tests {
         let found = Partition::of(&TableColumn::number("few", vec![1.0, 0.0, 1.0, f64::NAN]));
         assert_eq!(sizes(&found), [("0", 1), ("1", 2), ("missing", 1)]);
         let cells = ["b", "a", "b", ""].map(|c| (!c.is_empty()).then_some(c));
-        let found = Partition::of(&TableColumn::text("town", Text::from_cells(cells.into_iter())));
+        let found = Partition::of(&TableColumn::text("town", Text::from_cells(cells)));
         assert_eq!(sizes(&found), [("b", 2), ("a", 1), ("missing", 1)]);
     }
 

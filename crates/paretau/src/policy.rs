@@ -184,7 +184,9 @@ fn costs(table: &Table, cost: &Cost) -> Result<Option<Vec<f64>>> {
         Cost::Number(c) => Ok(Some(vec![*c; table.n_rows()])),
         Cost::Column(name) => match &table.require(name)?.data {
             paretau_data::ColumnData::Number(values) => Ok(Some(values.clone())),
-            _ => Err(table.error(Some(name), None, "holds text; a cost is a number per row")),
+            paretau_data::ColumnData::Text(_) => {
+                Err(table.error(Some(name), None, "holds text; a cost is a number per row"))
+            }
         },
     }
 }

@@ -462,7 +462,7 @@ impl Scores {
         let own: Vec<f64> = (0..k).map(|a| squares[a * k + a]).collect();
         for a in 0..k {
             let pivot = squares[a * k + a];
-            if !(pivot > 1e-9 * own[a]) || own[a] <= 0.0 {
+            if pivot <= 1e-9 * own[a] || own[a] <= 0.0 {
                 continue;
             }
             value += rest[a] * rest[a] / pivot;

@@ -215,7 +215,7 @@ fn column_values(column: &paretau_data::TableColumn, target: &[f64]) -> Vec<f64>
             let mean = known.iter().sum::<f64>() / known.len().max(1) as f64;
             values.iter().map(|v| if v.is_finite() { *v } else { mean }).collect()
         }
-        _ => {
+        paretau_data::ColumnData::Text(_) => {
             let cells: Vec<Option<String>> = (0..column.len()).map(|i| column.cell(i)).collect();
             let mut sums = std::collections::BTreeMap::<&Option<String>, (f64, f64)>::new();
             for (cell, y) in cells.iter().zip(target) {

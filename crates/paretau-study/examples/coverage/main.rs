@@ -113,7 +113,7 @@ fn draw(process: &Process, seed: Seed) -> paretau::Result<Table> {
         t.push(arm);
         x.iter_mut().zip(row.x).for_each(|(column, v)| column.push(v));
     }
-    let features = x.into_iter().enumerate().map(|(j, v)| TableColumn::number(&format!("x{}", j + 1), v));
+    let features = x.into_iter().enumerate().map(|(j, v)| TableColumn::number(format!("x{}", j + 1), v));
     Table::new([TableColumn::number("t", t), TableColumn::number("y", y)].into_iter().chain(features).collect())
 }
 

@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // a command talks to people
 
 #[path = "../coverage/designs.rs"]
+#[allow(dead_code)] // the coverage study needs more of it
 mod designs;
 
 use std::path::PathBuf;

@@ -14,6 +14,8 @@ use crate::lines::{self, LinesFile};
 
 /// The file of a folder's records.
 pub(crate) const RECORDS: &str = "records.jsonl";
+/// How the line of a record begins.
+const START: &[u8] = b"{\"key\":\"";
 
 /// The result of one cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -68,7 +70,6 @@ impl RecordLines {
                 )),
             }
         }
-        const START: &[u8] = b"{\"key\":\"";
         let ours = torn.starts_with(START) || START.starts_with(torn);
         if out.records.is_empty() && (!out.damaged.is_empty() || !ours) {
             let message = "is not a file of records; choose another folder".to_owned();

@@ -45,12 +45,12 @@ fn on_simplex(gram: &[f64], k: usize) -> Vec<f64> {
         let to = (0..k).min_by(|&a, &b| slope[a].total_cmp(&slope[b])).unwrap_or(0);
         let from = (0..k).filter(|&a| w[a] > 0.0).max_by(|&a, &b| slope[a].total_cmp(&slope[b])).unwrap_or(to);
         let gain = slope[from] - slope[to];
-        if from == to || !(gain > STILL * scale) {
+        if from == to || gain <= STILL * scale {
             break;
         }
         let curve = 2.0 * (own[from] + own[to] - 2.0 * gram[from * k + to]);
         let step = if curve > 0.0 { (gain / curve).min(w[from]) } else { w[from] };
-        if !(step > 0.0) {
+        if step <= 0.0 {
             break;
         }
         w[to] += step;

@@ -313,6 +313,12 @@ mod tests {
         assert!(found.iter().any(|s| s.feature == "age" && s.level == "missing"));
     }
 
+    fn any(node: &EffectNode, off: &dyn Fn(Option<Interval>) -> bool) -> bool {
+        node.split
+            .as_ref()
+            .is_some_and(|s| [&s.left, &s.right].into_iter().any(|child| off(child.seen) || any(child, off)))
+    }
+
     /// How often, over draws without any effect, an interval of the tree or of the subgroups leaves zero out, when the
     /// predictions are as overfitted as can be.
     #[test]
@@ -326,7 +332,7 @@ mod tests {
             let y: Vec<f64> = (0..n).map(|_| rng.normal()).collect();
             // Predictions that have learnt the noise by heart.
             let tau: Vec<f64> = (0..n).map(|i| if t[i] == 1 { y[i] } else { -y[i] }).collect();
-            let named = columns.into_iter().enumerate().map(|(j, v)| TableColumn::number(&format!("x{j}"), v));
+            let named = columns.into_iter().enumerate().map(|(j, v)| TableColumn::number(format!("x{j}"), v));
             let table = Table::new(named.collect()).unwrap();
             let design = Design::new(Features::Dense(Dense::new(n, 1, vec![0.0; n]).unwrap()), t, y).unwrap();
             let effects = Effects { mu0: vec![0.0; n], mu1: vec![0.0; n], tau, e: None, se: None };
@@ -334,11 +340,6 @@ mod tests {
                 (tree(scored, &table).unwrap().unwrap(), subgroups::subgroups(scored, &table).unwrap())
             });
             let off = |seen: Option<Interval>| seen.is_some_and(|e| e.lo > 0.0 || e.hi < 0.0);
-            fn any(node: &EffectNode, off: &dyn Fn(Option<Interval>) -> bool) -> bool {
-                node.split
-                    .as_ref()
-                    .is_some_and(|s| [&s.left, &s.right].into_iter().any(|child| off(child.seen) || any(child, off)))
-            }
             trees += u32::from(any(&tree.root, &off));
             tables += u32::from(parts.iter().any(|part| off(part.seen)));
         }

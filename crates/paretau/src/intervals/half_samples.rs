@@ -29,6 +29,9 @@ impl Replicates {
     }
 }
 
+/// Rows that a fit did not see, with what it predicts for them per treated arm.
+type Held = (Vec<usize>, Vec<Effects>);
+
 /// Hears nothing of the refits' own progress, but of interruptions.
 struct Quiet<'a>(&'a dyn Observer);
 
@@ -62,7 +65,7 @@ pub(crate) fn replicate(
     let all: Vec<u64> = (0..n_splits as u64).collect();
     for (round, splits) in all.chunks(AT_A_TIME).enumerate() {
         ctx.check_interrupt()?;
-        let fitted: Vec<Result<Vec<(Vec<usize>, Vec<Effects>)>>> = splits
+        let fitted: Vec<Result<Vec<Held>>> = splits
             .par_iter()
             .map(|&k| {
                 let seed = seeds.indexed(k);

@@ -44,7 +44,7 @@ impl IntervalKind {
         Self::ALL
             .into_iter()
             .find(|kind| kind.name().eq_ignore_ascii_case(name))
-            .ok_or_else(|| Error::unknown_name("kind of interval", name, Self::ALL.map(Self::name).into_iter()))
+            .ok_or_else(|| Error::unknown_name("kind of interval", name, Self::ALL.map(Self::name)))
     }
 
     /// What it covers and how sure that is, in a sentence.
