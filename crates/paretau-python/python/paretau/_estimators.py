@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from ._estimator import Estimator
 
 __all__ = [
+    "Auto",
     "CFR",
     "CausalForest",
     "CausalForestDML",
@@ -25,6 +26,54 @@ __all__ = [
     "TLearner",
     "XLearner",
 ]
+
+
+class Auto(Estimator):
+    """Convex mixture of the estimators that losses without the truth like best on held-out rows.
+
+    Parameters
+    ----------
+    effort : str, default "normal"
+        How much work to do: `quick` tries lines, forests and meta-learners, `normal` a small net too, `thorough` more
+        nets. Takes one of quick, normal, thorough.
+    candidates : str or None, default None
+        Estimators to choose from, e.g. `lr-2,x-learner,causal-forest`; auto takes those that suit the data's shape.
+        Takes a word. None lets the data decide.
+    folds : int or None, default None
+        Folds of cross-fitting, fewer when an arm is small; auto is 3 for quick, else 5. Takes a whole number from 2 to
+        20. None lets the data decide.
+    random_state : int, numpy generator or None, default 0
+        Source of all randomness; the same number gives the same bits, whatever the number of threads.
+    n_jobs : int or None, default None
+        Threads; None or -1 for all cores.
+    verbose : bool, default False
+        Whether to report progress on stderr.
+
+    References
+    ----------
+    Lecué and Rigollet (2014); Foster and Syrgkanis (2023)
+    """
+
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "auto": {},
+    }
+
+    def __init__(
+        self,
+        *,
+        effort: str = "normal",
+        candidates: str | None = None,
+        folds: int | None = None,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.effort = effort
+        self.candidates = candidates
+        self.folds = folds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
 
 class LinearEffect(Estimator):
