@@ -88,6 +88,8 @@ fn changes_to_new_rows_are_reported_once_for_all_batches() {
     assert_eq!(
         lines,
         [
+            "45000 of 90000 rows were learned from (their features are those of training rows): their effects are in-sample \
+             and look surer than those of new people (--in-sample silences this)",
             "`town`: 30000 of 90000 rows were missing and were filled in",
             "`town`: 30000 of 90000 rows have a level that training hardly had",
             "columns not used by the model: mu0, mu1, e",

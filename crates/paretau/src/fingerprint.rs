@@ -396,7 +396,9 @@ mod tests {
         assert_eq!(print.recognise(&twice.0, &twice.1), Recognition::Some((0..500).collect()));
         let (some, new): (Vec<usize>, Vec<usize>) = ((0..40).collect(), (0..300).collect());
         let mixed = joined(&[(&train, &some), (&other, &new)]);
-        assert_eq!(print.recognise(&mixed.0, &mixed.1), Recognition::Some(some));
+        let Recognition::Some(known) = print.recognise(&mixed.0, &mixed.1) else { panic!("some rows are known") };
+        // A filter may take a new row for a known one, 0.14 of these 300 by theory.
+        assert!(known.starts_with(&some) && known.len() <= some.len() + 2, "{known:?}");
         // Another outcome or arm is another person.
         let mut changed = train.0.clone();
         changed.y.iter_mut().for_each(|y| *y += 1.0);

@@ -22,7 +22,7 @@
 //! let config = CausalForestConfig { n_estimators: 100, ..CausalForestConfig::default() };
 //! let model = ConfiguredEstimator::new(&CAUSAL_FOREST, config)?.with_seed(Seed(1)).fit(table.clone(), &roles)?;
 //!
-//! let ate = model.about().averages.ate;
+//! let ate = model.about().averages.ate.expect("enough rows in both arms");
 //! assert!(ate.lo < ate.value && ate.value < ate.hi);
 //! let predictions = model.predict(&table)?;
 //! assert_eq!(predictions.arms[0].tau.len(), 400);
