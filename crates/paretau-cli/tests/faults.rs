@@ -54,8 +54,8 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 fn prepared() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    ok(at, &["simulate", "synthetic", "--n", "120", "--d", "4", "--out", "people.csv"]);
-    ok(at, &["simulate", "synthetic", "--n", "90", "--d", "4", "--seed", "7", "--out", "earlier.csv"]);
+    ok(at, &["simulate", "synthetic", "--n", "120", "--d", "3", "--out", "people.csv"]);
+    ok(at, &["simulate", "synthetic", "--n", "90", "--d", "3", "--seed", "7", "--out", "earlier.csv"]);
     ok(at, &["fit", "earlier.csv", "--treatment", "t", "--outcome", "y", "-e", "lr-1", "--out", "model.paretau"]);
     ok(at, &["fit", "people.csv", "--treatment", "t", "--outcome", "y", "-e", "lr-2", "--out", "other.paretau"]);
     ok(at, &["effect", "model.paretau", "earlier.csv", "--out", "effects.csv"]);
@@ -97,7 +97,10 @@ fn replaced_whole_or_not_at_all(args: &[&str], out: &str) {
         }
         failed += 1;
         assert_eq!(done.status.code(), Some(3), "{args:?} after {calls} calls: {text}");
-        assert!(text.contains("No space left") && text.starts_with("paretau: ") && !text.contains("panicked"), "{text}");
+        assert!(
+            text.contains("No space left") && text.starts_with("paretau: ") && !text.contains("panicked"),
+            "{text}"
+        );
         assert!(files(at) == before, "{args:?} after {calls} calls left something else: {:?}", files(at).keys());
     }
     unreachable!("{args:?} needs more than 200 calls");
