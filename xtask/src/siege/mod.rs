@@ -68,7 +68,10 @@ impl Field {
     fn new(folder: PathBuf) -> Result<Self> {
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        Ok(Self { folder, program: root().join("target/debug/paretau") })
+        // A copy, so that a build meanwhile does not change what is besieged.
+        let program = folder.with_extension("program");
+        std::fs::copy(root().join("target/debug/paretau"), &program).context("cannot copy the program")?;
+        Ok(Self { folder, program })
     }
 
     fn at(&self, name: &str) -> PathBuf {
@@ -116,11 +119,10 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     }
     'campaign: for round in 0.. {
         for (scenario, (_, tally)) in scenarios.iter().zip(&mut tallies) {
-            let done: usize = round;
-            if end.map_or(false, |end| Instant::now() > end) {
+            if end.is_some_and(|end| Instant::now() > end) {
                 break 'campaign;
             }
-            killed::round(&field, scenario, SIGNALS[done % SIGNALS.len()], &mut draws, tally)
+            killed::round(&field, scenario, SIGNALS[round % SIGNALS.len()], &mut draws, tally)
                 .with_context(|| format!("scenario `{}`, round {round}", scenario.name))?;
         }
         let total: usize = tallies.iter().map(|(_, tally)| tally.kills()).sum();
@@ -146,6 +148,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
         bail!("{} faults in scenarios, {broken} attacks that got through, {slow} scenarios slow to stop", faults.len());
     }
     let _ = std::fs::remove_dir_all(&field.folder);
+    let _ = std::fs::remove_file(&field.program);
     Ok(())
 }
 
