@@ -9,6 +9,7 @@ use paretau_report::Findings;
 use serde::{Deserialize, Serialize};
 
 use crate::about::About;
+use crate::contrasts::Contrasts;
 use crate::evaluate::HeldOutScores;
 use crate::fingerprint::{FeatureMatches, Fingerprint, Recognition};
 use crate::groups::{GroupEffects, TrainingEvidence};
@@ -220,7 +221,12 @@ impl Model {
         let entry = registry::find(&about.estimator).map_err(|_| {
             Error::bad_model(format!("its estimator `{}` is not part of this version", about.estimator))
         })?;
-        let fitted = entry.load(&state.nested("fitted")?, &registry::TOOLBOX)?;
+        let (nested, tools) = (state.nested("fitted")?, &registry::TOOLBOX);
+        let fitted = if about.arms.len() > 2 && !entry.info().handles.many_arms {
+            Contrasts::load(entry, &nested, tools)?
+        } else {
+            entry.load(&nested, tools)?
+        };
         if fitted.n_features() != encoder.columns().len() {
             return Err(Error::bad_model("its encoder and its estimator disagree about the number of columns"));
         }
