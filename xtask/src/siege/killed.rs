@@ -12,7 +12,7 @@ use super::{Draws, Field, Tally};
 /// A process that has not ended after this will not.
 const HANGS: Duration = Duration::from_secs(120);
 
-/// Kills the scenario once, or up to three times where it goes on after kills, and lets it end.
+/// Kills the scenario once, or two to five times where it goes on after kills, and lets it end.
 pub(super) fn round(
     field: &Field,
     scenario: &Scenario,
@@ -21,7 +21,7 @@ pub(super) fn round(
     tally: &mut Tally,
 ) -> Result<()> {
     let folder = fresh(field, scenario)?;
-    let times = if scenario.after == After::Resume { 1 + (draws.share() * 3.0) as usize } else { 1 };
+    let times = if scenario.after == After::Resume { 2 + (draws.share() * 4.0) as usize } else { 1 };
     for _ in 0..times {
         let children = start(field, scenario)?;
         // Longer with other processes beside it, so that late moments are reached too.
