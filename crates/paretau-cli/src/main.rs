@@ -5,6 +5,7 @@ mod args;
 mod checkpoint;
 mod commands;
 mod exit;
+mod fault;
 mod interrupt;
 mod live_table;
 mod out_path;
@@ -20,8 +21,9 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return exit::usage(&error),
     };
+    fault::hold_back();
     interrupt::listen();
-    let done = commands::run(&cli);
+    let done = fault::caught(|| commands::run(&cli));
     if !interrupt::claim_report() {
         // The interruption is being reported; the program ends there.
         std::thread::sleep(std::time::Duration::from_secs(5));

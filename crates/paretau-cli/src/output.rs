@@ -5,6 +5,7 @@ use std::io::{BufWriter, Write as _};
 use anyhow::Result;
 use paretau::data::{ColumnData, Table};
 pub(crate) use paretau::four_digits as number;
+use paretau::printable;
 use serde_json::Value;
 
 /// Prints one JSON document.
@@ -12,10 +13,12 @@ pub(crate) fn json(value: &Value) -> Result<()> {
     text(&serde_json::to_string_pretty(value)?)
 }
 
-/// Prints lines.
+/// Prints lines. Names and cells of files may be in them, so that whatever steers a terminal is spelled out.
 pub(crate) fn text(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{}", text.trim_end())?;
+    for line in text.trim_end().split('\n') {
+        writeln!(out, "{}", printable(line))?;
+    }
     out.flush()?;
     Ok(())
 }
@@ -65,6 +68,9 @@ impl JsonRows {
 
 /// A table with aligned columns; numbers to the right.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    // Before the widths are taken.
+    let spelled = |row: &Vec<String>| row.iter().map(|cell| printable(cell).into_owned()).collect::<Vec<_>>();
+    let rows = &rows.iter().map(spelled).collect::<Vec<_>>();
     let width =
         |j: usize| rows.iter().map(|r| r[j].chars().count()).chain([header[j].chars().count()]).max().unwrap_or(0);
     let widths: Vec<usize> = (0..header.len()).map(width).collect();
@@ -97,5 +103,7 @@ mod tests {
     fn columns_line_up() {
         let shown = table(&["name", "n"], &[vec!["a".into(), "1".into()], vec!["long".into(), "20".into()]]);
         assert_eq!(shown, "name   n\n----  --\na      1\nlong  20");
+        let shown = table(&["name"], &[vec!["\u{1b}[31m\u{202e}".into()]]);
+        assert_eq!(shown, "name\n----------------\n\\u{1b}[31m\\u{202e}");
     }
 }

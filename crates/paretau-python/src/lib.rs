@@ -24,6 +24,8 @@ use pyo3::prelude::*;
 /// The compiled part of paretau.
 #[pymodule]
 mod _paretau {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use crate::decisions::{policy, refute, sensitivity};
     #[pymodule_export]
@@ -52,4 +54,10 @@ mod _paretau {
     #[pymodule_export]
     #[allow(non_upper_case_globals)]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_init]
+    fn init(_: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::detach::quiet_panics();
+        Ok(())
+    }
 }

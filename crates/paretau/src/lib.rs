@@ -71,6 +71,7 @@ mod scale;
 mod sensitivity;
 mod summary;
 mod threads;
+mod treatment_copy;
 mod warnings;
 
 pub use about::{About, Arm, Averages, Estimate, Population, RatioEstimates};

@@ -9,7 +9,9 @@ use crate::args::{Common, ReportArgs};
 use crate::{out_path, output};
 
 pub(crate) fn run(args: &ReportArgs, common: &Common) -> Result<()> {
-    out_path::check("out", &args.out, out_path::Kind::Page, &[&args.from], args.force)?;
+    // Of a run's folder, what cannot be made again is never replaced.
+    let (records, plan) = (args.from.join("records.jsonl"), args.from.join("plan.toml"));
+    out_path::check("out", &args.out, out_path::Kind::Page, &[&args.from, &records, &plan], args.force)?;
     let (page, records): (String, Value) = if args.from.is_dir() {
         (paretau_study::report_run(&args.from)?, serde_json::to_value(paretau_study::run_records(&args.from)?)?)
     } else {
