@@ -69,6 +69,7 @@ mod report;
 mod roles_test;
 mod scale;
 mod sensitivity;
+mod stack_base;
 mod summary;
 mod threads;
 mod treatment_copy;
