@@ -7,9 +7,12 @@ mod commands;
 mod exit;
 mod interrupt;
 mod live_table;
+mod log;
 mod out_path;
 mod output;
+mod print;
 mod progress;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -21,13 +24,17 @@ fn main() -> ExitCode {
         Err(error) => return exit::usage(&error),
     };
     interrupt::listen();
-    let done = commands::run(&cli);
+    let begun = cli.common.log.as_deref().map_or(Ok(()), log::open);
+    let done = begun.and_then(|()| commands::run(&cli));
     if !interrupt::claim_report() {
         // The interruption is being reported; the program ends there.
         std::thread::sleep(std::time::Duration::from_secs(5));
     }
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => {
+            log::line("done");
+            ExitCode::SUCCESS
+        }
         Err(error) => exit::report(&error, cli.common.json),
     }
 }
