@@ -106,7 +106,7 @@ pub(crate) struct RoleArgs {
     /// Feature columns, e.g. 'a,b,x_*' [default: all others]
     #[arg(long, value_name = "COLS", value_delimiter = ',', help_heading = "Columns")]
     pub(crate) features: Vec<String>,
-    /// Columns to leave alone
+    /// Columns to leave out
     #[arg(long, value_name = "COLS", value_delimiter = ',', help_heading = "Columns")]
     pub(crate) ignore: Vec<String>,
     /// Column that names the rows; carried through, never a feature
@@ -289,7 +289,7 @@ pub(crate) struct FitArgs {
     /// File that keeps the state of the training, written at intervals and on Ctrl-C (networks only)
     #[arg(long, value_name = "FILE")]
     pub(crate) checkpoint: Option<PathBuf>,
-    /// Go on from the checkpoint: the model is the one an uninterrupted fit would have given
+    /// Continue from the checkpoint: the model is the one that an uninterrupted fit would have given
     #[arg(long, requires = "checkpoint")]
     pub(crate) resume: bool,
     /// Model file to write

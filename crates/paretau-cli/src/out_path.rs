@@ -34,7 +34,7 @@ pub(crate) fn check(flag: &str, out: &Path, kind: Kind, others: &[&Path], force:
         return Ok(());
     }
     if others.iter().any(|other| same_file(out, other)) {
-        let expected = "another file than those that the command reads or writes besides";
+        let expected = "a file other than those that this command reads or writes";
         return Err(bad_argument(flag, &out.display().to_string(), expected).into());
     }
     let refuse =

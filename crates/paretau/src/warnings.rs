@@ -75,15 +75,15 @@ fn second_opinion(averages: &Averages) -> Option<Warning> {
     })
 }
 
-/// A warning when those with the largest predicted effects do not gain more than those with the smallest.
+/// A warning when those with the largest predicted effects do not have larger effects than those with the smallest.
 fn ranking(found: &Findings) -> Option<Warning> {
     let (first, last) = (found.groups.first()?, found.groups.last()?);
     (found.groups.len() > 1 && last.seen.value <= first.seen.value).then(|| {
         Warning::new(
             "ranking-not-confirmed",
             format!(
-                "the people with the largest predicted effects do not gain more than those with the smallest (seen {} against \
-                 {}): do not choose people by these predictions",
+                "the effect is no larger among the people with the largest predicted effects than among those with the smallest \
+                 (estimated {} against {}): do not choose people by these predictions",
                 four_digits(last.seen.value),
                 four_digits(first.seen.value)
             ),

@@ -24,16 +24,11 @@ pub(crate) fn run(args: &DiagnoseArgs, common: &Common) -> Result<()> {
         output::rows_from_one(&mut document);
         return output::json(&document);
     }
-    let mut lines = diagnosis.notes.clone();
-    lines.extend(diagnosis.warnings.iter().map(|w| format!("warning: {}", w.message)));
-    if diagnosis.warnings.is_empty() {
-        lines.push("no warnings from these checks".to_owned());
-    }
     let several = !diagnosis.further_arms.is_empty();
-    let mut text = format!("{}\n{}", lines.join("\n"), of_pair(&diagnosis, several));
+    let mut text: String = diagnosis.notes.iter().map(|note| format!("{note}\n")).collect();
+    text += &of_pair(&diagnosis, several);
     for arm in &diagnosis.further_arms {
-        let warnings: String = arm.warnings.iter().map(|w| format!("\nwarning: {}", w.message)).collect();
-        text += &format!("\n\n{}{warnings}", of_pair(arm, true));
+        text += &format!("\n\n{}", of_pair(arm, true));
     }
     output::text(&text)
 }
@@ -44,6 +39,10 @@ fn of_pair(own: &Diagnosis, several: bool) -> String {
     let which = if several { format!("arm `{treated}` against `{control}`: ") } else { String::new() };
     let mut lines = vec![format!("{which}{} rows, {} features after encoding", own.n_rows, own.n_features)];
     lines.extend(own.overlap.in_words());
+    lines.extend(own.warnings.iter().map(|w| format!("warning: {}", w.message)));
+    if own.warnings.is_empty() {
+        lines.push("no warnings from these checks".to_owned());
+    }
     let rows = own.overlap.rows_at_risk.iter().map(|row| (row + 1).to_string());
     let extreme: Vec<String> = match &own.ids_at_risk {
         Some(ids) => rows.zip(ids).take(10).map(|(row, id)| format!("{row} ({id})")).collect(),
