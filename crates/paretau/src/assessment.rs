@@ -123,7 +123,9 @@ impl<'a> Weighted<'a> {
         let extrapolates = self.overlap.extrapolates();
         let few = || {
             let few = self.overlap.arms.iter().map(|arm| arm.n).min().unwrap_or(0);
-            format!("fewer than {LEAST_EFFECTIVE_ROWS} effective rows in one arm (the smaller arm has {few} rows)")
+            format!(
+                "the effective sample size of one arm is below {LEAST_EFFECTIVE_ROWS} (the smaller arm has {few} rows)"
+            )
         };
         // Overlap weights always add up to something; with nobody in the overlap that is an average over no one.
         let in_overlap = |arm: u8| {

@@ -281,6 +281,6 @@ fn finite(effects: Effects) -> Result<Effects> {
 fn not_finite() -> Error {
     Error::Numeric {
         what: "prediction",
-        message: "an effect is not finite; the row lies too far from everything the model has seen".to_owned(),
+        message: "an effect is not finite; the row lies too far from everything the model learned from".to_owned(),
     }
 }
