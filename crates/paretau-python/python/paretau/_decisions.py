@@ -37,7 +37,7 @@ def _table(data: Any) -> tuple[_paretau.Table, int]:
     rows = named_rows(data)
     table = _paretau.Table()
     rows.add_to(table, rows.names or [])
-    return table, len(data)
+    return table, rows.n_rows
 
 
 def policy_tree(

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _checks, _frames, _tables
 from ._compat import BaseEstimator
-from ._errors import DataWarning, NotFittedError, SchemaError, UsageError
+from ._errors import DataError, DataWarning, NotFittedError, SchemaError, UsageError
 from ._inference import EffectInference, normal_quantile
 from ._paretau import DEFAULT_VALID_SHARE, Model, Table, describe, evaluate, fit
 from ._progress import Progress
@@ -269,13 +269,16 @@ class Estimator(BaseEstimator):
         an effect. A model that was loaded or unpickled knows no rows: ask before saving.
         """
         self._check_fitted()
-        if hasattr(by, "to_frame") and not _frames.is_frame(by):
-            by = by.to_frame(by.name if getattr(by, "name", None) else "group")
-        elif not _frames.is_frame(by) and np.ndim(by) == 1:
-            by = np.asarray(by, dtype=np.float64).reshape(-1, 1)
-        x = _tables.read(by)
+        column = _frames.series(by)
+        if column is None and not _frames.is_frame(by) and np.ndim(by) == 1:
+            column = _frames.object_column("by", np.asarray(by).astype(object))
         table = Table()
-        x.add_to(table, x.names if x.names is not None else [f"by{k}" for k in range(x.n_cols)])
+        if column is not None:
+            name = getattr(by, "name", None)
+            _tables.add_column(table, name if isinstance(name, str) and name else "by", column)
+        else:
+            x = _tables.read(by)
+            x.add_to(table, x.names if x.names is not None else [f"by{k}" for k in range(1, x.n_cols + 1)])
         return json.loads(self.model_.group_effects(table))["groups"]
 
     def summary(self) -> str:
@@ -417,6 +420,9 @@ class Estimator(BaseEstimator):
 
     def _average(self, name: str) -> dict[str, float]:
         self._check_fitted()
+        if self._averages[name] is None:
+            reason = self._averages["reason"] or "too few rows carry it"
+            raise DataError(f"there is no average effect ({name}): {reason}")
         return self._averages[name]
 
     def _average_interval(self, name: str, alpha: float) -> tuple[float, float]:

@@ -58,7 +58,9 @@ def fit(
     listener: Callable[[str], None] | None,
     intervals: int | None = None,
 ) -> Model: ...
-def evaluate(model: Model, table: Table, *, roles: str, seed: int, n_jobs: int | None) -> str: ...
+def evaluate(
+    model: Model, table: Table, *, roles: str, seed: int, n_jobs: int | None, in_sample: str
+) -> str: ...
 def policy(
     model: Model,
     table: Table,
