@@ -535,7 +535,8 @@ mod tests {
     fn outcomes_and_features_without_variation_are_no_trouble() {
         let x = Features::Dense(Dense::new(10, 2, vec![1.0; 20]).unwrap());
         let task = LassoTask { x: &x, y: &[2.0; 10], weight: None, groups: None, loss: Loss::Squared };
-        assert_eq!(Lasso::fit(&task, None, 5, Seed(1)).unwrap().predict(&x), vec![2.0; 10]);
+        let found = Lasso::fit(&task, None, 5, Seed(1)).unwrap().predict(&x);
+        assert!(found.iter().all(|v| (v - 2.0).abs() < 1e-12), "{found:?}");
         let task = LassoTask { y: &[1.0; 10], loss: Loss::Logistic, ..task };
         let p = Lasso::fit(&task, None, 5, Seed(1)).unwrap().predict(&x);
         assert!(p.iter().all(|p| *p > 0.9 && *p < 1.0), "{p:?}");

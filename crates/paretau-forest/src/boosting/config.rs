@@ -107,7 +107,8 @@ pub(super) const PARAMS: &[ParamSpec] = &[
     )
     .searched(SearchRange::WholeRatio(3.0, 64.0)),
     ParamSpec::new("max_depth", ParamKind::Auto(&input::COUNT), "Deepest level; auto is no limit."),
-    ParamSpec::new("min_leaf_size", input::COUNT, "Fewest rows of a leaf.").searched(SearchRange::WholeRatio(2.0, 64.0)),
+    ParamSpec::new("min_leaf_size", input::COUNT, "Fewest rows of a leaf.")
+        .searched(SearchRange::WholeRatio(2.0, 64.0)),
     ParamSpec::new(
         "l2",
         ParamKind::Float { min: 0.0, max: f64::MAX },
@@ -116,19 +117,19 @@ pub(super) const PARAMS: &[ParamSpec] = &[
     .searched(SearchRange::Ratio(0.1, 30.0)),
     ParamSpec::new("max_samples", ParamKind::Float { min: 0.01, max: 1.0 }, "Share of the rows that a tree sees.")
         .searched(SearchRange::Between(0.5, 1.0)),
-    ParamSpec::new("feature_share", ParamKind::Float { min: 0.001, max: 1.0 }, "Share of the columns that a tree sees.")
-        .searched(SearchRange::Between(0.3, 1.0)),
+    ParamSpec::new(
+        "feature_share",
+        ParamKind::Float { min: 0.001, max: 1.0 },
+        "Share of the columns that a tree sees.",
+    )
+    .searched(SearchRange::Between(0.3, 1.0)),
     ParamSpec::new(
         "folds",
         ParamKind::Int { min: 1, max: 100 },
         "Models whose mean is the prediction; each holds rows out, which decide when to stop. 1 is one model of all rows \
          with n_estimators rounds.",
     ),
-    ParamSpec::new(
-        "patience",
-        input::COUNT,
-        "Rounds without a better prediction of held-out rows before stopping.",
-    ),
+    ParamSpec::new("patience", input::COUNT, "Rounds without a better prediction of held-out rows before stopping."),
     ParamSpec::new("max_bins", input::BINS, "Bins per column, one of them for missing values."),
 ];
 

@@ -33,7 +33,8 @@ impl BaseEntry for BoostingBase {
     fn for_nuisances(&self, n_rows: usize) -> Option<Params> {
         // With fewer rows, lines and forests predict as well in less time.
         const FEWEST_ROWS: usize = 400;
-        (n_rows >= FEWEST_ROWS).then(|| Params::none().with("max_leaves", 8).with("n_estimators", 300).with("patience", 20))
+        (n_rows >= FEWEST_ROWS)
+            .then(|| Params::none().with("max_leaves", 8).with("n_estimators", 300).with("patience", 20))
     }
 
     fn build(&self, params: &Params) -> Result<Box<dyn Regressor>> {

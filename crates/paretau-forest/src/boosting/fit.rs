@@ -50,11 +50,7 @@ impl Rows<'_> {
 }
 
 /// Fits boosted trees.
-pub(super) fn fit(
-    config: &BoostingConfig,
-    task: &RegressionTask<'_>,
-    ctx: &FitContext<'_>,
-) -> Result<BoostedTrees> {
+pub(super) fn fit(config: &BoostingConfig, task: &RegressionTask<'_>, ctx: &FitContext<'_>) -> Result<BoostedTrees> {
     input::check_regression(task)?;
     let n = task.x.n_rows();
     let loss = BoostingRegressor::loss(config, task.target);
@@ -254,8 +250,7 @@ fn lowest<const L: usize>(growing: &[Growing<L>], total_weight: f64) -> (usize, 
 
 impl<const L: usize> Growing<L> {
     fn new(rows: &Rows<'_>, part: &Part) -> Self {
-        let mut outcomes: Vec<(f64, f64)> =
-            part.train.iter().map(|&i| (rows.y[i as usize], rows.w(i))).collect();
+        let mut outcomes: Vec<(f64, f64)> = part.train.iter().map(|&i| (rows.y[i as usize], rows.w(i))).collect();
         let start = rows.loss.best_constant(&mut outcomes);
         let n = rows.y.len();
         let mut out = Self {
@@ -349,7 +344,8 @@ impl<const L: usize> Growing<L> {
             let weight: f64 = residuals.iter().map(|(_, w)| w).sum();
             if weight > 0.0 { median(&mut residuals) * weight / (weight + config.l2) } else { 0.0 }
         } else {
-            let (g, h) = own.iter().map(|&i| self.derivatives[i as usize]).fold((0.0, 0.0), |s, d| (s.0 + d.0, s.1 + d.1));
+            let (g, h) =
+                own.iter().map(|&i| self.derivatives[i as usize]).fold((0.0, 0.0), |s, d| (s.0 + d.0, s.1 + d.1));
             if h + config.l2 > 0.0 { -g / (h + config.l2) } else { 0.0 }
         };
         let step = if rows.loss == Loss::Logistic { step.clamp(-LARGEST_STEP, LARGEST_STEP) } else { step };
@@ -394,7 +390,9 @@ impl Boosted {
                 .held_out
                 .par_iter()
                 .with_min_len(256)
-                .map(|&row| model.start + model.trees.iter().map(|tree| value(tree, codes, rows.cells, row)).sum::<f64>())
+                .map(|&row| {
+                    model.start + model.trees.iter().map(|tree| value(tree, codes, rows.cells, row)).sum::<f64>()
+                })
                 .collect();
             part.held_out.iter().zip(scores).for_each(|(&row, score)| out[row] = score);
         }
