@@ -260,12 +260,19 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_of_the_outcome_is_told_of_few_rows_too() {
+        let message = told(&design(50, |x, _, _| x[0])).unwrap();
+        assert!(message.contains("equal in every row") && message.ends_with("--ignore before"), "{message}");
+    }
+
+    #[test]
     fn ordinary_outcomes_are_not_suspected() {
         assert_eq!(told(&design(1500, |x, t, noise| x[0] + x[2] + t + noise)), None, "strong features, some noise");
         assert_eq!(told(&design(1500, |x, t, _| x[1].sin() + x[3] * x[4] + t)), None, "no noise, but crooked");
         assert_eq!(told(&design(1500, |_, t, _| 3.0 * t)), None, "the arm alone");
         assert_eq!(told(&design(1500, |_, _, noise| noise)), None);
         assert_eq!(told(&design(1500, |_, _, _| 3.0)), None, "a constant");
-        assert_eq!(told(&design(50, |x, _, _| x[0])), None, "too few rows to prove anything");
+        assert_eq!(told(&design(50, |x, _, _| x[0] + x[2])), None, "too few rows to prove anything");
+        assert_eq!(told(&design(6, |x, _, _| x[0])), None, "too few even for a copy");
     }
 }
