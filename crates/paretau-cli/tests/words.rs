@@ -168,8 +168,10 @@ fn colours_are_for_terminals_and_can_be_refused() {
 
 #[test]
 fn the_page_speaks_the_readers_words() {
-    let folder = folder_with_people();
+    let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
+    // A trial, so that nothing rests on extrapolation.
+    ok(at, &["simulate", "trial", "--n", "400", "--out", "people.csv"]);
     let fit = ["fit", "people.csv", "--treatment", "t", "--outcome", "y", "--ignore", "mu0,mu1,e", "--by", "x1"];
     ok(at, &[&fit[..], &["--estimator", "causal-forest", "--set", "n_estimators=50", "--out", "m.paretau"]].concat());
     let words = ["--title", "Our <question>", "--date", "31 May 2026", "--label", "t=The drug", "--label", "t:1=drug"];
