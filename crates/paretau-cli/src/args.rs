@@ -18,7 +18,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 pub(crate) struct Common {
     /// Threads to use [default: all]
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), display_order = 900)]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), display_order = 900)]
     pub(crate) threads: Option<u16>,
     /// Seed of all randomness
     #[arg(long, global = true, value_name = "N", default_value_t = 0, display_order = 901)]

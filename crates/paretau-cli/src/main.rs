@@ -5,6 +5,7 @@ mod args;
 mod checkpoint;
 mod commands;
 mod exit;
+mod fault;
 mod interrupt;
 mod live_table;
 mod log;
@@ -23,9 +24,10 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return exit::usage(&error),
     };
+    fault::hold_back();
     interrupt::listen();
     let begun = cli.common.log.as_deref().map_or(Ok(()), log::open);
-    let done = begun.and_then(|()| commands::run(&cli));
+    let done = begun.and_then(|()| fault::caught(|| commands::run(&cli)));
     if !interrupt::claim_report() {
         // The interruption is being reported; the program ends there.
         std::thread::sleep(std::time::Duration::from_secs(5));

@@ -5,18 +5,31 @@ use std::io::{BufWriter, Write as _};
 use anyhow::Result;
 use paretau::data::{ColumnData, Table};
 pub(crate) use paretau::four_digits as number;
+use paretau::printable;
 use serde_json::Value;
 
 use crate::terminal::{self, Stream};
 
-/// Prints one JSON document.
+/// Prints one JSON document. What would steer a terminal is escaped as JSON escapes it.
 pub(crate) fn json(value: &Value) -> Result<()> {
-    print(&serde_json::to_string_pretty(value)?)
+    let mut out = String::new();
+    for c in serde_json::to_string_pretty(value)?.chars() {
+        let mut letter = [0; 4];
+        let plain: &str = c.encode_utf8(&mut letter);
+        if c == '\n' || printable(plain) == plain {
+            out.push(c);
+        } else {
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out += &format!("\\u{unit:04x}"));
+        }
+    }
+    print(&out)
 }
 
-/// Prints lines for people, in the width and the colours of the terminal.
+/// Prints lines for people, in the width and the colours of the terminal. Names and cells of files may be in them, so that
+/// whatever steers a terminal is spelled out.
 pub(crate) fn text(text: &str) -> Result<()> {
-    let fitted = terminal::width().map_or_else(|| text.to_owned(), |width| terminal::fitted(text, width));
+    let spelled = text.split('\n').map(printable).collect::<Vec<_>>().join("\n");
+    let fitted = terminal::width().map_or_else(|| spelled.clone(), |width| terminal::fitted(&spelled, width));
     print(&if terminal::has_colours(Stream::Out) { terminal::coloured(&fitted) } else { fitted })
 }
 
@@ -98,6 +111,9 @@ const LEAST_COLUMN: usize = 10;
 
 /// The table in so many columns of letters: cells of text are wrapped between words, the first column stays whole.
 fn table_within(header: &[&str], rows: &[Vec<String>], most: Option<usize>) -> String {
+    // Before the widths are taken.
+    let spelled = |row: &Vec<String>| row.iter().map(|cell| printable(cell).into_owned()).collect::<Vec<_>>();
+    let rows = &rows.iter().map(spelled).collect::<Vec<_>>();
     let n = header.len();
     let letters = |text: &str| text.chars().count();
     let longest_word = |text: &str| text.split(' ').map(letters).max().unwrap_or(0);
@@ -152,6 +168,8 @@ mod tests {
     fn columns_line_up() {
         let shown = table(&["name", "n"], &[vec!["a".into(), "1".into()], vec!["long".into(), "20".into()]]);
         assert_eq!(shown, "name   n\n----  --\na      1\nlong  20");
+        let shown = table(&["name"], &[vec!["\u{1b}[31m\u{202e}".into()]]);
+        assert_eq!(shown, "name\n----------------\n\\u{1b}[31m\\u{202e}");
     }
 
     #[test]
