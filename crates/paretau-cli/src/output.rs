@@ -127,7 +127,7 @@ fn table_within(header: &[&str], rows: &[Vec<String>], most: Option<usize>) -> S
     // The header may be wrapped too, so that a column of short numbers under long words can shrink.
     let least = |j: usize| match j {
         0 => cells(0).map(letters).max().unwrap_or(0),
-        _ if numeric[j] => rows.iter().map(|r| letters(&r[j])).chain([longest_word(header[j])]).max().unwrap_or(0),
+        _ if numeric[j] => cells(j).map(longest_word).max().unwrap_or(0),
         _ => cells(j).map(longest_word).max().unwrap_or(0).max(LEAST_COLUMN),
     };
     if let Some(most) = most {

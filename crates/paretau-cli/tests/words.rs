@@ -118,7 +118,11 @@ fn every_command_has_a_manual_page_and_completions_know_names() {
     assert!(out.status.code() == Some(2) && String::from_utf8_lossy(&out.stderr).contains("did you mean `fit`"));
     for shell in ["bash", "zsh", "fish"] {
         let script = ok(at, &["completions", shell]);
-        for name in ["causal-forest", "dpsw-norm", "n_estimators=", "first-look", "synthetic", "placebo-treatment"] {
+        for name in ["causal-forest", "dpsw-norm", "n_estimators=", "placebo-treatment"] {
+            assert!(script.contains(name), "{shell}: {name}");
+        }
+        // Scripts for fish complete the values of options only.
+        for name in ["first-look", "synthetic"].iter().filter(|_| shell != "fish") {
             assert!(script.contains(name), "{shell}: {name}");
         }
     }
@@ -164,8 +168,10 @@ fn colours_are_for_terminals_and_can_be_refused() {
 
 #[test]
 fn the_page_speaks_the_readers_words() {
-    let folder = folder_with_people();
+    let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
+    // A trial, so that nothing rests on extrapolation.
+    ok(at, &["simulate", "trial", "--n", "400", "--out", "people.csv"]);
     let fit = ["fit", "people.csv", "--treatment", "t", "--outcome", "y", "--ignore", "mu0,mu1,e", "--by", "x1"];
     ok(at, &[&fit[..], &["--estimator", "causal-forest", "--set", "n_estimators=50", "--out", "m.paretau"]].concat());
     let words = ["--title", "Our <question>", "--date", "31 May 2026", "--label", "t=The drug", "--label", "t:1=drug"];
@@ -191,7 +197,7 @@ fn the_page_speaks_the_readers_words() {
     // What reproduces the model keeps the names in the data.
     assert!(page.contains("--treatment t --outcome y"));
     for (args, code, words) in [
-        (vec!["--label", "tt=x"], 2, "did you mean `t`"),
+        (vec!["--label", "tt=x"], 3, "did you mean `t`"),
         (vec!["--label", "t"], 2, "--label"),
         (vec!["--out", "r.png"], 3, ".html or .pdf"),
         (vec!["--out", "r.docx"], 3, ".html or .pdf"),

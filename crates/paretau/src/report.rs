@@ -91,6 +91,10 @@ pub fn records(model: &Model) -> ModelRecords {
 /// What else is known about the average over everyone. The page shows a yes/no outcome's effects in percentage points.
 fn more(about: &About) -> Vec<String> {
     let mut averages = about.averages.clone();
+    if averages.headline != Some(Population::Ate) {
+        // Beside an answer about others, numbers that rest on extrapolation would contradict it.
+        return vec![];
+    }
     let binary = about.outcome == OutcomeKind::Binary;
     if let Some(e) = averages.targeted.as_mut().filter(|_| binary) {
         *e = Estimate { value: 100.0 * e.value, se: 100.0 * e.se, lo: 100.0 * e.lo, hi: 100.0 * e.hi };

@@ -4,7 +4,7 @@ use paretau_core::{Seed, Warning};
 use paretau_nuisance::{IMBALANCE, OverlapReport};
 use paretau_report::{Balance, Findings};
 
-use crate::about::Averages;
+use crate::about::{Averages, Population};
 use crate::findings;
 use crate::fit::Fitted;
 use crate::prepared::{Pair, Prepared};
@@ -26,7 +26,9 @@ pub(crate) fn of_fit(
     all.extend(fitted.scale.iter().cloned());
     all.extend(fitted.prepared.assigned.warnings.iter().cloned());
     all.extend(fitted.model.diagnostics().warnings.iter().cloned());
-    all.extend(averages.ate.and_then(|ate| findings::cross_check(found.effects.mean, &ate)));
+    // An average that rests on extrapolation is no reason to distrust the predictions.
+    let ate = averages.ate.filter(|_| averages.headline == Some(Population::Ate));
+    all.extend(ate.and_then(|ate| findings::cross_check(found.effects.mean, &ate)));
     all.extend(second_opinion(averages));
     all.extend(ranking(found));
     by_severity(&mut all);

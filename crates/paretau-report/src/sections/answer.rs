@@ -10,7 +10,7 @@ use crate::html::{code, escape};
 use crate::number::{Unit, count, percent};
 use crate::paint::Paint;
 use crate::plot::{Key, Shape};
-use crate::records::{Interval, ModelRecords, Question};
+use crate::records::{Average, Interval, ModelRecords, Question};
 
 /// The question, as the page's heading, unless there is a title.
 pub(crate) fn title(records: &ModelRecords) -> String {
@@ -211,8 +211,11 @@ pub(super) fn axis_label(records: &ModelRecords) -> String {
 }
 
 fn meanings(records: &ModelRecords) -> String {
-    let items: Vec<String> =
-        records.averages.iter().map(|a| format!("<b>{}</b>: {}", escape(&a.of), escape(&a.meaning))).collect();
+    let item = |a: &Average| {
+        let doubt = if a.of == "everybody" && records.scope.is_some() { "; rests on extrapolation here" } else { "" };
+        format!("<b>{}</b>: {}{doubt}", escape(&a.of), escape(&a.meaning))
+    };
+    let items: Vec<String> = records.averages.iter().map(item).collect();
     items.join("; ") + "."
 }
 

@@ -4,7 +4,7 @@ use paretau_core::Result;
 
 use super::answer::axis_label;
 use super::forest::{Forest, Line, brief};
-use crate::html::{Cell, Table};
+use crate::html::{Cell, Table, escape};
 use crate::number::{Unit, count, fixed, people, percent};
 use crate::paint::Paint;
 use crate::plot::{Key, Shape};
@@ -121,8 +121,7 @@ fn asked_table(records: &ModelRecords, unit: Unit<'_>) -> String {
             (None, reason) => Cell::text(reason.as_deref().unwrap_or("too few people")),
         };
         vec![
-            Cell::html(records.options.term(&g.column)),
-            Cell::text(&g.level),
+            Cell::html(format!("{}: {}", records.options.term(&g.column), escape(&brief(&g.level)))),
             effect,
             range(g.effect.map(|e| (e.lo, e.hi))),
             range(g.band),
@@ -130,7 +129,7 @@ fn asked_table(records: &ModelRecords, unit: Unit<'_>) -> String {
             rows_of(g, 1),
         ]
     };
-    let header = ["column", "group", "effect", "95 % interval", "band", "control", "treated"];
+    let header = ["group", "effect", "95 % interval", "band", "control", "treated"];
     let rows = records.groups.iter().map(row).collect();
     let table =
         Table { caption: "Average effects of groups; people (effective sample size) per arm", header: &header, rows };

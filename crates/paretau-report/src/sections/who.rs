@@ -37,7 +37,13 @@ pub(crate) fn who(records: &ModelRecords) -> Result<Option<Section>> {
         html += "<div><h3>Does the ranking hold?</h3><p>These people cannot show it: the model learned from them. \
                  <code>paretau evaluate</code> on other rows does.</p></div>";
     }
-    html += &along::targeting(records, &findings.targeting, unit)?;
+    // Gains are measured over everybody: where that is extrapolation, they would contradict the answer.
+    if records.scope.is_none() || records.asked {
+        html += &along::targeting(records, &findings.targeting, unit)?;
+    } else if !findings.targeting.is_empty() {
+        html += "<div><h3>What choosing by predicted effect gains</h3><p>Not shown: like an average over everybody, it would rest \
+                 on extrapolation.</p></div>";
+    }
     html += &tree(findings, unit);
     html += "</div>";
     html += &along::curves(records, &findings.curves, unit)?;

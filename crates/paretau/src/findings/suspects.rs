@@ -26,7 +26,7 @@ const COPY: f64 = 0.9995;
 const NAMED: usize = 8;
 
 /// Words in a name that say "later".
-const LATER: [&str; 20] = [
+const LATER: &[&str] = &[
     "post",
     "after",
     "followup",
@@ -47,6 +47,10 @@ const LATER: [&str; 20] = [
     "endline",
     "exit",
     "readmission",
+    "death",
+    "died",
+    "deceased",
+    "mortality",
 ];
 /// Words in the name of the date when the treatment began.
 const BEGAN: [&str; 13] = [
@@ -255,10 +259,15 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// A word and the number behind it: `wt82` is (`wt`, 82).
-fn numbered(word: &str) -> Option<(&str, u32)> {
+/// A word and the number behind it: `wt82` is (`wt`, 82), `2019` is (``, 2019).
+fn dated(word: &str) -> Option<(&str, u32)> {
     let stem = word.trim_end_matches(|c: char| c.is_ascii_digit());
-    Some((stem, word[stem.len()..].parse().ok()?)).filter(|(stem, _)| !stem.is_empty())
+    Some((stem, word[stem.len()..].parse().ok()?))
+}
+
+/// Whether a number in a name is likely a year, of two digits or four.
+fn is_year(number: u32) -> bool {
+    (60..=99).contains(&number) || (1900..=2100).contains(&number)
 }
 
 fn measured_later(columns: &[TableColumn], roles: &RoleSpec) -> Option<Warning> {
@@ -270,9 +279,11 @@ fn measured_later(columns: &[TableColumn], roles: &RoleSpec) -> Option<Warning> 
         let own = words(&column.name);
         let says = own.iter().find(|word| LATER.contains(&word.as_str())).cloned();
         let pair = own.windows(2).find(|pair| pair[0] == "follow" && pair[1] == "up").map(|_| "follow-up".to_owned());
-        // `wt82` beside the outcome `wt82_71`, `score12` beside `score6`.
-        let as_late = own.iter().filter_map(|word| numbered(word)).any(|(stem, number)| {
-            outcome.iter().filter_map(|word| numbered(word)).any(|(other, at)| other == stem && number >= at)
+        // `wt82` and `smoking82` beside the outcome `wt82_71`, `score12` beside `score6`.
+        let as_late = own.iter().filter_map(|word| dated(word)).any(|(stem, number)| {
+            let late = |(other, at): (&str, u32)| number >= at && (other == stem || (is_year(number) && is_year(at)));
+            let latest = outcome.iter().filter_map(|word| dated(word)).max_by_key(|(_, at)| *at);
+            !(stem.is_empty() && !is_year(number)) && latest.is_some_and(late)
         });
         let later = began.filter(|began| began.name != column.name && column.is_date).and_then(|began| {
             let (ColumnData::Number(own), ColumnData::Number(start)) = (&column.data, &began.data) else { return None };
@@ -522,6 +533,9 @@ mod tests {
             column("wt71"),
             column("wt82"),
             column("postcode"),
+            column("smoking82_71"),
+            column("x99y"),
+            column("tax71"),
             column("score_followUp"),
             column("PostScore"),
             column("age"),
@@ -531,9 +545,15 @@ mod tests {
         ];
         let roles = RoleSpec::new("qsmk", "wt82_71");
         let message = measured_later(&columns, &roles).unwrap().message;
-        for name in ["`wt82`", "`score_followUp`", "`PostScore`", "`last_seen` is later than `start_date` in 2 of 2"] {
+        for name in [
+            "`wt82`",
+            "`smoking82_71`",
+            "`score_followUp`",
+            "`PostScore`",
+            "`last_seen` is later than `start_date` in 2 of 2",
+        ] {
             assert!(message.contains(name), "{name}: {message}");
         }
-        assert!(message.ends_with("--ignore wt82,score_followUp,PostScore,last_seen"), "{message}");
+        assert!(message.ends_with("--ignore wt82,smoking82_71,score_followUp,PostScore,last_seen"), "{message}");
     }
 }
