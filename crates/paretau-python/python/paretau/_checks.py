@@ -259,7 +259,7 @@ def refuse_search_without_treatment() -> None:
 
     The search would swallow the scorer's complaint, score NaN, and choose at random; what a fit raises it passes on.
     """
-    frame = sys._getframe(1)
+    frame: Any = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name == "_fit_and_score" and frame.f_globals.get("__name__", "").startswith("sklearn."):
             scorer = frame.f_locals.get("scorer")
