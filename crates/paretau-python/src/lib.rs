@@ -26,6 +26,8 @@ use pyo3::prelude::*;
 /// The compiled part of paretau.
 #[pymodule]
 mod _paretau {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use crate::decisions::{compare_estimators, policy, refute, sensitivity, test_roles};
     #[pymodule_export]
@@ -58,4 +60,10 @@ mod _paretau {
     #[pymodule_export]
     #[allow(non_upper_case_globals)]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_init]
+    fn init(_: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::detach::quiet_panics();
+        Ok(())
+    }
 }

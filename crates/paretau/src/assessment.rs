@@ -123,9 +123,25 @@ impl<'a> Weighted<'a> {
         let extrapolates = self.overlap.extrapolates();
         let few = || {
             let few = self.overlap.arms.iter().map(|arm| arm.n).min().unwrap_or(0);
-            format!("fewer than {LEAST_EFFECTIVE_ROWS} effective rows in one arm (the smaller arm has {few} rows)")
+            format!(
+                "the effective sample size of one arm is below {LEAST_EFFECTIVE_ROWS} (the smaller arm has {few} rows)"
+            )
         };
+        // Overlap weights always add up to something; with nobody in the overlap that is an average over no one.
+        let in_overlap = |arm: u8| {
+            let rows = rows.t.iter().zip(&self.nuisance.e);
+            rows.filter(|(t, e)| **t == arm && (BOUND..=1.0 - BOUND).contains(*e)).count()
+        };
+        let shared = in_overlap(0).min(in_overlap(1));
+        let apart = (asked.is_none() && (shared as f64) < LEAST_EFFECTIVE_ROWS && extrapolates.is_some()).then(|| {
+            format!(
+                "in one arm only {shared} rows have a propensity between {BOUND} and {}: the features tell the arms apart, and \
+                 nobody is left to compare",
+                1.0 - BOUND
+            )
+        });
         let (headline, reason) = match (asked, extrapolates) {
+            _ if apart.is_some() => (None, apart),
             (Some(asked), reason) => {
                 let found = match asked {
                     Population::Ate => ate,

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::about::{About, Arm, Population};
 use crate::assessment::{Assessment, Wishes};
+use crate::contrasts::Contrasts;
 use crate::fingerprint::Fingerprint;
 use crate::identity::{self, IdentifiedStore};
 use crate::intervals::{Replicates, refits_are_measured, replicate};
@@ -76,8 +77,9 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
     let reading = table.reading.clone();
     let (by, n_rows) = (groups::columns(&table, roles, &options.by)?, table.n_rows());
     // Who names the treated value wants it compared with the control, and with nothing else.
-    let several = entry.info().handles.many_arms && roles.treated_value.is_none();
-    let arms = if several { ArmsWanted::All } else { ArmsWanted::Pair };
+    let arms = if roles.treated_value.is_none() { ArmsWanted::All } else { ArmsWanted::Pair };
+    let estimator: Box<dyn Estimator> =
+        if entry.info().handles.many_arms { estimator } else { Box::new(Contrasts::of(estimator)) };
     let prepared = Prepared::new(table, roles, arms, entry.info().handles)?;
     let notes = prepared.notes();
     for note in &notes {

@@ -10,6 +10,7 @@ use paretau_report::Findings;
 use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Estimate, Population};
+use crate::contrasts::Contrasts;
 use crate::evaluate::HeldOutScores;
 use crate::fingerprint::{FeatureMatches, Fingerprint, Recognition};
 use crate::groups::{GroupEffects, TrainingEvidence};
@@ -293,7 +294,12 @@ impl Model {
         let entry = registry::find(&about.estimator).map_err(|_| {
             Error::bad_model(format!("its estimator `{}` is not part of this version", about.estimator))
         })?;
-        let fitted = entry.load(&state.nested("fitted")?, tools)?;
+        let nested = state.nested("fitted")?;
+        let fitted = if about.arms.len() > 2 && !entry.info().handles.many_arms {
+            Contrasts::load(entry, &nested, tools)?
+        } else {
+            entry.load(&nested, tools)?
+        };
         if fitted.n_features() != encoder.columns().len() {
             return Err(Error::bad_model("its encoder and its estimator disagree about the number of columns"));
         }
@@ -354,6 +360,6 @@ fn finite(effects: Effects) -> Result<Effects> {
 fn not_finite() -> Error {
     Error::Numeric {
         what: "prediction",
-        message: "an effect is not finite; the row lies too far from everything the model has seen".to_owned(),
+        message: "an effect is not finite; the row lies too far from everything the model learned from".to_owned(),
     }
 }
