@@ -107,7 +107,7 @@ class Questions:
     def doubly_robust_scores(self, *, arm: Any = None) -> np.ndarray:
         """The doubly robust score of each training row: their mean is the average effect.
 
-        With several arms only rows of the control and of the arm have one; `DataError` says so when rows were left out.
+        With several arms these are the scores of the rows of the control and of the arm, in their order.
         """
         self._check_fitted()
         return ScoredRows.of_training(self.model_, self._arm_place(arm)).scores()["scores"]
