@@ -53,8 +53,10 @@ def test_several_arms_against_one_control():
     assert named.arms_ == ["none", "high", "low"]
     assert abs(named.effect_by_arm(frame)["low"].point_estimate.mean() - 1.0) < 0.2
 
-    with pytest.raises(paretau.DataError, match="3 values"):
-        paretau.LinearEffect().fit(X, y, treatment=arm)
+    lines = paretau.LinearEffect().fit(X, y, treatment=arm)
+    assert abs(lines.ate(arm=2) + 2.0) < 0.2 and lines.effect(X, T1=2).shape == (900,)
+    with pytest.raises(paretau.DataError, match="900 values"):
+        paretau.LinearEffect().fit(X, y, treatment=np.arange(900))
     line = paretau.LinearEffect().fit(X[arm < 2], y[arm < 2], treatment=arm[arm < 2])
     with pytest.raises(Exception, match="gives no intervals"):
         line.effect_by_arm(X)

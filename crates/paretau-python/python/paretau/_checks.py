@@ -20,6 +20,7 @@ _PAIRS = (
     ("control", "treatment"),
     ("0", "1"),
 )
+_MOST_NUMBERED_ARMS = 10
 # Words that mean control among several arms.
 _CONTROLS = ("control", "placebo", "none", "no", "untreated")
 
@@ -72,7 +73,8 @@ def treatment_column(
         row = int(np.flatnonzero(np.isnan(array))[0])
         raise DataError(f"treatment: row {row + 1} is missing; leave rows without a treatment out")
     distinct = np.unique(array)
-    arms = max(2, len(distinct)) if several else 2
+    # More numbers than this are a dose or a count, and not arms, unless the control is named.
+    arms = max(2, min(len(distinct), _MOST_NUMBERED_ARMS)) if several else 2
     if kind == "dates" or not np.isin(distinct, np.arange(arms)).all():
         raise _not_binary([f"{v:g}" for v in distinct[:6]], len(distinct), y)
     _check_both_arms(array)
@@ -207,10 +209,9 @@ def _not_binary(shown: list[str], n_values: int, y: np.ndarray | None) -> DataEr
     more = ", …" if n_values > len(shown) else ""
     hint = " y holds only 0 and 1: have y and treatment been swapped?" if y is not None and _is_binary(y) else ""
     return DataError(
-        f"treatment must be 0 (control) or 1 (treated) in every row, but it has {n_values} values: "
+        f"treatment must be 0 (control) or 1 (treated), or 0, 1, 2, … for several arms, but it has {n_values} values: "
         f"{', '.join(shown)}{more}. For other codes pass a comparison such as treatment=(t == 'drug'), "
-        f"with the rows of other arms left out, or name the control with control='placebo' "
-        f"(several arms need an estimator that takes them, such as CausalForest).{hint}"
+        f"with the rows of other arms left out, or name the control with control='placebo'.{hint}"
     )
 
 
@@ -259,7 +260,7 @@ def refuse_search_without_treatment() -> None:
 
     The search would swallow the scorer's complaint, score NaN, and choose at random; what a fit raises it passes on.
     """
-    frame = sys._getframe(1)
+    frame: Any = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name == "_fit_and_score" and frame.f_globals.get("__name__", "").startswith("sklearn."):
             scorer = frame.f_locals.get("scorer")

@@ -63,12 +63,12 @@ def policy_tree(
     model._check_fitted()
     table, n = _table(data)
     named = named_roles(treatment=treatment, outcome=outcome, **roles)
-    options = {"cost": cost, "budget": budget, "depth": depth, "lower_is_better": lower_is_better}
+    options: dict[str, Any] = {"cost": cost, "budget": budget, "depth": depth, "lower_is_better": lower_is_better}
     return find_policy(model, table, n, named, random_state=random_state, n_jobs=n_jobs, **options)
 
 
 def find_policy(
-    model: Estimator,
+    model: Any,
     table: _paretau.Table,
     n: int,
     roles: dict[str, Any],
@@ -123,7 +123,7 @@ def sensitivity_analysis(
     `benchmarks` are features to compare it with, or how many of the strongest. `words` in the answer are sentences.
     """
     named = named_roles(treatment=treatment, outcome=outcome, **roles)
-    options = {"cf_y": cf_y, "cf_d": cf_d, "benchmarks": benchmarks}
+    options: dict[str, Any] = {"cf_y": cf_y, "cf_d": cf_d, "benchmarks": benchmarks}
     return find_sensitivity(_table(data)[0], named, random_state=random_state, n_jobs=n_jobs, **options)
 
 
@@ -164,7 +164,7 @@ def refute(
 ) -> dict[str, Any]:
     """Estimates the average effect again where the answer is known, as `paretau refute --json` says it."""
     named = named_roles(treatment=treatment, outcome=outcome, **roles)
-    options = {"checks": checks, "replicates": replicates}
+    options: dict[str, Any] = {"checks": checks, "replicates": replicates}
     return find_refutation(_table(data)[0], named, random_state=random_state, n_jobs=n_jobs, **options)
 
 

@@ -15,7 +15,7 @@ from ._arguments import plain, seed_from, threads
 from ._compat import BaseEstimator
 from ._errors import DataWarning, NotFittedError, SchemaError, UsageError
 from ._inference import EffectInference, check_alpha
-from ._paretau import DEFAULT_VALID_SHARE, Model, Table, describe, evaluate, fit
+from ._paretau import DEFAULT_VALID_SHARE, Model, Table, evaluate, fit
 from ._progress import Progress
 from ._questions import Questions
 from ._report import OverlapReport
@@ -58,7 +58,7 @@ class Estimator(Questions, BaseEstimator):
         y : array of n numbers
             Outcome.
         treatment : array of n, or the name of a column of `X`
-            0 control, 1 treated; estimators that take several arms also 2 and so on, or words. Keyword only: a swapped
+            0 control, 1 treated; further arms are 2 and so on, or words. Keyword only: a swapped
             outcome and treatment would go unnoticed.
         sample_weight : array of n, optional
             Row weights.
@@ -81,9 +81,7 @@ class Estimator(Questions, BaseEstimator):
         x = _tables.read(X)
         outcome = _checks.numbers("y", y, x.n_rows)
         names = x.names if x.names is not None else _numbered(x.n_cols)
-        arms, control = _checks.arms_column(
-            treatment, x.n_rows, outcome, several=self._takes_several_arms(), control=control
-        )
+        arms, control = _checks.arms_column(treatment, x.n_rows, outcome, several=True, control=control)
         extras = {
             "treatment": arms,
             "outcome": outcome,
@@ -414,9 +412,6 @@ class Estimator(Questions, BaseEstimator):
         self.arms_ = [arm["name"] for arm in about["arms"]]
         self.warnings_ = [w["message"] for w in about["warnings"]]
         self._control = about["roles"].get("control_value")
-
-    def _takes_several_arms(self) -> bool:
-        return bool(json.loads(describe(next(iter(self._presets))))["handles"]["many_arms"])
 
     def _weigh_training_rows(self, x: _tables.Input, arms: _frames.Column, column: str) -> None:
         if len(self.arms_) > 2:

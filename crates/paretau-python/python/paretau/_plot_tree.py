@@ -8,7 +8,10 @@ from ._decisions import Policy
 
 
 def draw_tree(ax: Any, tree: dict[str, Any], policy: Policy, colours: tuple[str, str, str]) -> Any:
-    """Draws the tree on the axes: leaves stand side by side, splits above the middle of theirs."""
+    """Draws the tree on the axes: leaves stand side by side, splits above the middle of theirs.
+
+    A leaf's gain is that of treating a row of it; of leaves that are not treated, what treating would have gained.
+    """
     names, columns = policy.arm_names, policy.details["columns"]
     control, treated, grey = colours
     places: list[float] = []
@@ -20,8 +23,8 @@ def draw_tree(ax: Any, tree: dict[str, Any], policy: Policy, colours: tuple[str,
             text,
             ha="center",
             va="center",
-            fontsize=9,
-            bbox={"boxstyle": "round,pad=0.5", "facecolor": "white", "edgecolor": colour, "linewidth": 1.6},
+            fontsize=8,
+            bbox={"boxstyle": "round,pad=0.4", "facecolor": "white", "edgecolor": colour, "linewidth": 1.6},
             zorder=3,
         )
 
@@ -32,7 +35,7 @@ def draw_tree(ax: Any, tree: dict[str, Any], policy: Policy, colours: tuple[str,
             places.append(x)
             what = "do not treat" if arm == 0 else ("treat" if len(names) == 2 else f"give {names[arm]}")
             gain = max(leaf["gains"][1:], default=0.0) if arm == 0 else leaf["gains"][arm]
-            box(x, -depth, f"{what}\n{leaf['rows']} rows\ngain if treated {gain:.3g}", control if arm == 0 else treated)
+            box(x, -depth, f"{what}\n{leaf['rows']} rows\ngain {gain:.3g}", control if arm == 0 else treated)
             return x
         split = node["split"]
         left, right = draw(split["left"], depth + 1), draw(split["right"], depth + 1)

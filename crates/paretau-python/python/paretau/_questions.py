@@ -23,6 +23,16 @@ class Questions:
     model_: Any
     arms_: list[str]
     n_jobs: int | None
+    diagnostics_: dict[str, Any]
+    _names: list[str]
+
+    if TYPE_CHECKING:  # what the estimator, whose part this is, brings
+
+        def _check_fitted(self) -> None: ...
+        def _effect(self, X: Any) -> dict[str, Any]: ...
+        def _arm_effects(self, X: Any) -> list[dict[str, Any]]: ...
+        def _wanted(self, X: Any) -> set[str] | None: ...
+        _rows_table: Any
 
     # Averages over the training rows, doubly robust.
 
@@ -97,7 +107,7 @@ class Questions:
     def doubly_robust_scores(self, *, arm: Any = None) -> np.ndarray:
         """The doubly robust score of each training row: their mean is the average effect.
 
-        With several arms only rows of the control and of the arm have one; `DataError` says so when rows were left out.
+        With several arms these are the scores of the rows of the control and of the arm, in their order.
         """
         self._check_fitted()
         return ScoredRows.of_training(self.model_, self._arm_place(arm)).scores()["scores"]
@@ -287,7 +297,7 @@ class Questions:
 
         self._check_fitted()
         table, roles, n = self._rows_table(X, y, treatment=treatment, arm=None, **rows)
-        options = {"cost": cost, "budget": budget, "depth": depth, "lower_is_better": lower_is_better}
+        options: dict[str, Any] = {"cost": cost, "budget": budget, "depth": depth, "lower_is_better": lower_is_better}
         return find_policy(self, table, n, roles, random_state=random_state, n_jobs=self.n_jobs, **options)
 
     def sensitivity_analysis(
@@ -311,7 +321,7 @@ class Questions:
 
         self._check_fitted()
         table, roles, _ = self._rows_table(X, y, treatment=treatment, arm=arm, **rows)
-        options = {"cf_y": cf_y, "cf_d": cf_d, "benchmarks": benchmarks}
+        options: dict[str, Any] = {"cf_y": cf_y, "cf_d": cf_d, "benchmarks": benchmarks}
         return find_sensitivity(table, roles, random_state=random_state, n_jobs=self.n_jobs, **options)
 
     def refute(

@@ -37,7 +37,8 @@ class Input:
         """The same rows with one column, by name or place, in another order."""
         if self.names is None:
             body = np.array(self._body)
-            body[:, column] = body[order, column]
+            place = int(column)
+            body[:, place] = body[order, place]
             return replace(self, _body=body)
 
         def moved(kind: str, values: Any) -> _frames.Column:

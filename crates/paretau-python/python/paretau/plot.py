@@ -140,15 +140,18 @@ def effect_by_feature(
     with the mean interval where the estimator has intervals."""
     tau = model.effect(X, T1=T1)
     kind, values, name = _feature(model, X, feature)
+    low: Any = None
+    high: Any = None
     try:
         low, high = model.effect_interval(X, alpha=alpha, T1=T1)
     except UsageError:
-        low = high = None
+        pass  # this estimator has none
     ax = _axes(ax)
+    parts: list[tuple[float, np.ndarray]]
     if kind == "text":
         levels, codes = values
         used = np.unique(codes[codes >= 0])
-        parts = [(k, codes == level) for k, level in enumerate(used)]
+        parts = [(float(k), codes == level) for k, level in enumerate(used)]
         jitter = np.random.default_rng(0).uniform(-0.15, 0.15, len(tau))
         place = np.full(len(tau), np.nan)
         for k, part in parts:
@@ -166,7 +169,7 @@ def effect_by_feature(
         ax.plot(values, tau, ".", markersize=3, color=_GREY, alpha=0.5)
     at = [place for place, _ in parts]
     means = [tau[part].mean() for _, part in parts]
-    if low is not None and high is not None:
+    if low is not None:
         ends = [[low[part].mean() for _, part in parts], [high[part].mean() for _, part in parts]]
         if kind == "text":
             ax.vlines(at, *ends, color=_CONTROL, linewidth=2)
@@ -328,10 +331,10 @@ def training(model: Estimator, ax: Any = None) -> Any:
     if not history:
         raise UsageError(f"{type(model).__name__} keeps no training history")
     ax = _axes(ax)
-    names = [name for name in history[0] if name not in ("epoch", "member", "seconds")]
+    names = [name for name in history[0] if name.startswith(("train", "valid"))]
     for name in names:
-        values = [(k, epoch[name]) for k, epoch in enumerate(history, 1) if name in epoch]
-        ax.plot([k for k, _ in values], [v for _, v in values], label=name, linewidth=1)
-    ax.set(xlabel="epoch", title="Training")
+        points = [(epoch.get("step", k), epoch[name]) for k, epoch in enumerate(history, 1) if name in epoch]
+        ax.plot([k for k, _ in points], [v for _, v in points], label=name.replace("_", " "), linewidth=1)
+    ax.set(xlabel="step" if "step" in history[0] else "epoch", ylabel="loss", title="Training")
     ax.legend(frameon=False, fontsize="small")
     return _plain(ax)

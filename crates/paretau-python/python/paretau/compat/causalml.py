@@ -55,7 +55,7 @@ class _Facade:
         known = self._class._get_param_names()
         own: dict[str, Any] = {"random_state": random_state}
         for name, value in {"learner": learner, **params}.items():
-            target = name if name in known else _RENAMED.get(name)
+            target = name if name in known else _RENAMED.get(name, "")
             if value is None:
                 continue
             if target not in known:

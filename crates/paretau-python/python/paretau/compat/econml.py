@@ -3,7 +3,7 @@
 >>> import paretau
 >>> from paretau.compat.econml import CausalForestDML
 >>> data = paretau.make_synthetic(n=400, d=6, random_state=0)
->>> est = CausalForestDML(n_estimators=50, random_state=0).fit(data.y, data.treatment, X=data.X)
+>>> est = CausalForestDML(n_estimators=48, random_state=0).fit(data.y, data.treatment, X=data.X)
 >>> est.const_marginal_effect(data.X).shape
 (400, 1)
 
@@ -37,8 +37,18 @@ _RENAMED = {
     "model_final": "effect_base",
     "cate_models": "effect_base",
 }
-#: Those that say what holds here anyway.
-_GRANTED = {"discrete_treatment": True, "discrete_outcome": None, "cv": None, "n_jobs": None, "categories": "auto"}
+#: Those that are taken where they say what holds here anyway.
+_GRANTED: dict[str, tuple[Any, ...]] = {
+    "discrete_treatment": (True,),
+    "discrete_outcome": (True, False),
+    "categories": ("auto",),
+    "featurizer": (None,),
+    "treatment_featurizer": (None,),
+    "fit_cate_intercept": (True,),
+    "allow_missing": (True, False),
+    "mc_iters": (None,),
+    "mc_agg": ("mean",),
+}
 
 
 class _Facade:
@@ -50,15 +60,15 @@ class _Facade:
         known = self._class._get_param_names()
         own: dict[str, Any] = {}
         for name, value in params.items():
-            target = name if name in known else _RENAMED.get(name)
+            target = name if name in known else _RENAMED.get(name, "")
             if target in known:
-                if value not in (None, "auto"):
-                    own[target] = value
-            elif name in _GRANTED:
-                if name == "discrete_treatment" and not value:
-                    raise UsageError("paretau compares arms: discrete_treatment=False (a dose) has no counterpart")
-            else:
-                raise UsageError(f"{type(self).__name__}: {name}= has no counterpart in paretau's {self._class.__name__}, which takes {', '.join(known)}")
+                if value is not None and not (isinstance(value, str) and value == "auto"):
+                    own[target] = _one(name, value) if name in _RENAMED else value
+            elif not any(value is granted or (isinstance(value, str) and value == granted) for granted in _GRANTED.get(name, ())):
+                raise UsageError(
+                    f"{type(self).__name__}: {name}={value!r} has no counterpart in paretau's {self._class.__name__}, which "
+                    f"takes {', '.join(known)}"
+                )
         self.estimator_ = self._class(**own)
 
     def fit(
@@ -147,6 +157,15 @@ class _Facade:
         if hasattr(X, "columns") and hasattr(W, "columns") and hasattr(X, "join"):
             return X.join(W)
         return np.column_stack([np.asarray(X), np.asarray(W)])
+
+
+def _one(name: str, value: Any) -> Any:
+    """The learner of a stage; EconML takes one for each arm, here both arms have the same."""
+    if not isinstance(value, (list, tuple)):
+        return value
+    if len({repr(learner) for learner in value}) != 1:
+        raise UsageError(f"{name}: the learners of the arms differ; here one learner is copied for both")
+    return value[0]
 
 
 class CausalForestDML(_Facade):
