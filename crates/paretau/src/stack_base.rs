@@ -73,7 +73,8 @@ impl BaseEntry for StackBase {
     }
 
     fn build(&self, params: &Params) -> Result<Box<dyn Regressor>> {
-        let config: StackConfig = resolve("stack", PARAMS, &StackConfig { folds: 5, net: false, noisy: false }, params)?;
+        let config: StackConfig =
+            resolve("stack", PARAMS, &StackConfig { folds: 5, net: false, noisy: false }, params)?;
         let names = MEMBERS.iter().copied().chain(config.net.then_some(NET));
         let members = names.map(|name| {
             let base = base(name)?;

@@ -28,13 +28,13 @@ pub enum BoostingLoss {
 /// | `learning_rate` | 0.1 | share of a tree's step that is taken |
 /// | `max_leaves` | chosen on held-out rows | leaves per tree |
 /// | `max_depth` | no limit | deepest level |
-/// | `min_leaf_size` | 10 | fewest rows of a leaf |
+/// | `min_leaf_size` | 20 | fewest rows of a leaf |
 /// | `l2` | 1 | penalty on leaf values, in rows |
 /// | `max_samples` | 1 | share of the rows that a tree sees |
 /// | `feature_share` | 1 | share of the columns that a tree sees |
 /// | `folds` | 5 | models, each stopped by the rows it holds out; 1 is one model of all rows and rounds |
 /// | `patience` | 30 | rounds without a better prediction of held-out rows before stopping |
-/// | `max_bins` | 256 | bins per column, one of them for missing values |
+/// | `max_bins` | 256 | bins per column at most, one of them for missing values; of few rows there are fewer |
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BoostingConfig {
@@ -60,7 +60,7 @@ pub struct BoostingConfig {
     pub folds: usize,
     /// Rounds without a better prediction of held-out rows before stopping.
     pub patience: usize,
-    /// Bins per column.
+    /// Bins per column, at most.
     pub max_bins: usize,
 }
 
@@ -72,7 +72,7 @@ impl Default for BoostingConfig {
             learning_rate: 0.1,
             max_leaves: None,
             max_depth: None,
-            min_leaf_size: 10,
+            min_leaf_size: 20,
             l2: 1.0,
             max_samples: 1.0,
             feature_share: 1.0,
@@ -107,7 +107,8 @@ pub(super) const PARAMS: &[ParamSpec] = &[
     )
     .searched(SearchRange::WholeRatio(3.0, 64.0)),
     ParamSpec::new("max_depth", ParamKind::Auto(&input::COUNT), "Deepest level; auto is no limit."),
-    ParamSpec::new("min_leaf_size", input::COUNT, "Fewest rows of a leaf.").searched(SearchRange::WholeRatio(2.0, 64.0)),
+    ParamSpec::new("min_leaf_size", input::COUNT, "Fewest rows of a leaf.")
+        .searched(SearchRange::WholeRatio(2.0, 64.0)),
     ParamSpec::new(
         "l2",
         ParamKind::Float { min: 0.0, max: f64::MAX },
@@ -116,20 +117,24 @@ pub(super) const PARAMS: &[ParamSpec] = &[
     .searched(SearchRange::Ratio(0.1, 30.0)),
     ParamSpec::new("max_samples", ParamKind::Float { min: 0.01, max: 1.0 }, "Share of the rows that a tree sees.")
         .searched(SearchRange::Between(0.5, 1.0)),
-    ParamSpec::new("feature_share", ParamKind::Float { min: 0.001, max: 1.0 }, "Share of the columns that a tree sees.")
-        .searched(SearchRange::Between(0.3, 1.0)),
+    ParamSpec::new(
+        "feature_share",
+        ParamKind::Float { min: 0.001, max: 1.0 },
+        "Share of the columns that a tree sees.",
+    )
+    .searched(SearchRange::Between(0.3, 1.0)),
     ParamSpec::new(
         "folds",
         ParamKind::Int { min: 1, max: 100 },
         "Models whose mean is the prediction; each holds rows out, which decide when to stop. 1 is one model of all rows \
          with n_estimators rounds.",
     ),
+    ParamSpec::new("patience", input::COUNT, "Rounds without a better prediction of held-out rows before stopping."),
     ParamSpec::new(
-        "patience",
-        input::COUNT,
-        "Rounds without a better prediction of held-out rows before stopping.",
+        "max_bins",
+        input::BINS,
+        "Bins per column at most, one of them for missing values; of few rows there are fewer.",
     ),
-    ParamSpec::new("max_bins", input::BINS, "Bins per column, one of them for missing values."),
 ];
 
 /// Boosting with checked parameters.

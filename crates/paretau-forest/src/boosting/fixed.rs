@@ -102,7 +102,10 @@ mod tests {
         let read = fixed.read(part);
         let exact = rows[..3000].iter().fold((0.0, 0.0), |(g, h), row| (g + row.0, h + row.1));
         assert_eq!(read.rows, 3000);
-        assert!((read.gradient - exact.0).abs() < tolerance && (read.curvature - exact.1).abs() < tolerance, "{read:?}");
+        assert!(
+            (read.gradient - exact.0).abs() < tolerance && (read.curvature - exact.1).abs() < tolerance,
+            "{read:?}"
+        );
     }
 
     #[test]

@@ -161,7 +161,8 @@ impl<'a, const L: usize> Grower<'a, L> {
         let mut left = make(child, rows.start..row_at, others.start..other_at, found.left);
         let mut right = make(child + 1, row_at..rows.end, other_at..others.end, right_of(leaf.total, &found));
         let parent = leaf.histogram.take();
-        let (small, large) = if n_rows <= rows.len() - n_rows { (&mut left, &mut right) } else { (&mut right, &mut left) };
+        let (small, large) =
+            if n_rows <= rows.len() - n_rows { (&mut left, &mut right) } else { (&mut right, &mut left) };
         match parent {
             Some(parent) if is_last || !self.is_splittable(large) => self.work.histograms.push(parent),
             Some(parent) => self.search(small, Some((large, parent))),

@@ -79,13 +79,7 @@ pub(crate) fn best<const L: usize>(
 }
 
 /// The split, if it gains more than rounding would.
-fn finish<const L: usize>(
-    score: f64,
-    before: f64,
-    cut: Cut,
-    missing_left: bool,
-    left: [i64; L],
-) -> Option<Found<L>> {
+fn finish<const L: usize>(score: f64, before: f64, cut: Cut, missing_left: bool, left: [i64; L]) -> Option<Found<L>> {
     let gain = score - before;
     (gain > 1e-9 * score).then_some(Found { gain, cut, missing_left, left })
 }
