@@ -1,4 +1,4 @@
-//! Any bytes as `f.csv.x`.
+//! Any bytes as a News pair: `f.csv.x`, a NUL, `f.csv.y`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| paretau_fuzz::read("f.csv.x", bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| paretau_fuzz::read_pair(bytes));

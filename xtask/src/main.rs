@@ -10,6 +10,7 @@ mod golden;
 mod layers;
 mod python_classes;
 mod shell;
+mod siege;
 mod suite;
 mod venv;
 
@@ -25,6 +26,8 @@ cargo xtask <verb>
   browser          look at the report in a headless Chromium (part of test)
   bench [NAME …]   time paretau beside its peers and print ratios: all benchmarks in turn, or those named
   bench --list     name the benchmarks
+  siege [--kills N] [--hours H]
+                   kill, crowd and starve the program, count what was lost, and write experiments/siege/kills.md
 ";
 
 fn main() -> ExitCode {
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         ["golden", "--check"] => golden::run(true),
         ["browser"] => browser::run(),
         ["bench", names @ ..] => bench::run(names),
+        ["siege", options @ ..] => siege::run(options),
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);

@@ -31,18 +31,19 @@ impl FileCheckpoint {
         if self.own.load(Ordering::Relaxed) {
             let _ = std::fs::remove_file(&self.path);
         }
-        interrupt::keeps_state(false);
     }
 }
 
 impl CheckpointStore for FileCheckpoint {
     fn load(&self) -> paretau::Result<Option<State>> {
-        interrupt::keeps_state(true);
         if self.resume && self.path.exists() { model_file::read(&self.path).map(Some) } else { Ok(None) }
     }
 
     fn save(&self, state: &State) -> paretau::Result<()> {
-        paretau::data::write_atomically(&self.path, &model_file::to_bytes(state)?)?;
+        interrupt::saves_state(true);
+        let saved = model_file::to_bytes(state).and_then(|bytes| paretau::data::write_atomically(&self.path, &bytes));
+        interrupt::saves_state(false);
+        saved?;
         self.own.store(true, Ordering::Relaxed);
         Ok(())
     }

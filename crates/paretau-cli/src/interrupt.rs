@@ -23,14 +23,14 @@ static RAISED: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| {
 });
 /// Folders with files that are being written.
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(vec![]);
-/// Whether training with a checkpoint is on: it ends between two steps, after saving its state.
-static KEEPS_STATE: AtomicBool = AtomicBool::new(false);
+/// Whether a checkpoint is being written, which is waited for.
+static SAVES_STATE: AtomicBool = AtomicBool::new(false);
 /// Who reports the end: the first to raise it.
 static REPORTED: AtomicBool = AtomicBool::new(false);
 
 /// What loops that ask get to end by themselves.
 const GRACE: Duration = Duration::from_millis(600);
-/// What training gets that has to save its state.
+/// What a checkpoint gets to reach the disk.
 const GRACE_TO_SAVE: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(50);
 
@@ -43,7 +43,7 @@ pub(crate) fn listen() {
             std::thread::sleep(POLL);
         }
         let start = Instant::now();
-        while start.elapsed() < if KEEPS_STATE.load(Ordering::Relaxed) { GRACE_TO_SAVE } else { GRACE } {
+        while start.elapsed() < if SAVES_STATE.load(Ordering::Relaxed) { GRACE_TO_SAVE } else { GRACE } {
             std::thread::sleep(POLL);
         }
         if claim_report() {
@@ -76,20 +76,27 @@ pub(crate) fn writes_in(folder: &Path) {
     FOLDERS.lock().unwrap_or_else(PoisonError::into_inner).push(folder.to_path_buf());
 }
 
-/// Notes whether training saves its state when it is interrupted.
-pub(crate) fn keeps_state(on: bool) {
-    KEEPS_STATE.store(on, Ordering::Relaxed);
+/// Notes whether a checkpoint is being written.
+pub(crate) fn saves_state(on: bool) {
+    SAVES_STATE.store(on, Ordering::Relaxed);
 }
 
-/// Removes the temporary files of this process: their names hold its number.
+/// Removes what this process leaves in the folders it writes to: temporary files, whose names hold its number, and its claim
+/// to a part of a run, which holds it too.
 fn remove_temporaries() {
     let own = std::process::id().to_string();
     for folder in FOLDERS.lock().unwrap_or_else(PoisonError::into_inner).iter() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let name = entry.file_name();
-            let parts =
-                name.to_str().filter(|n| n.starts_with('.')).and_then(|n| n.strip_suffix(".tmp")?.rsplit_once('.'));
-            if parts.is_some_and(|(rest, number)| number.parse::<u64>().is_ok() && rest.ends_with(&format!(".{own}"))) {
+            let Some(name) = name.to_str().filter(|name| name.starts_with('.')) else { continue };
+            let numbers = name.strip_suffix(".tmp").and_then(|rest| rest.rsplit_once('.'));
+            let temporary = numbers.is_some_and(|(rest, number)| {
+                number.parse::<u64>().is_ok() && rest.rsplit_once('.').is_some_and(|(_, process)| process == own)
+            });
+            let claim = name.starts_with(".part-")
+                && name.ends_with(".lock")
+                && std::fs::read_to_string(entry.path()).is_ok_and(|process| process.trim() == own);
+            if temporary || claim {
                 let _ = std::fs::remove_file(entry.path());
             }
         }

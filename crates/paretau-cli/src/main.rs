@@ -5,11 +5,15 @@ mod args;
 mod checkpoint;
 mod commands;
 mod exit;
+mod fault;
 mod interrupt;
 mod live_table;
+mod log;
 mod out_path;
 mod output;
+mod print;
 mod progress;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -20,14 +24,19 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return exit::usage(&error),
     };
+    fault::hold_back();
     interrupt::listen();
-    let done = commands::run(&cli);
+    let begun = cli.common.log.as_deref().map_or(Ok(()), log::open);
+    let done = begun.and_then(|()| fault::caught(|| commands::run(&cli)));
     if !interrupt::claim_report() {
         // The interruption is being reported; the program ends there.
         std::thread::sleep(std::time::Duration::from_secs(5));
     }
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => {
+            log::line("done");
+            ExitCode::SUCCESS
+        }
         Err(error) => exit::report(&error, cli.common.json),
     }
 }

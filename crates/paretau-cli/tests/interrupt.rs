@@ -32,7 +32,11 @@ fn press_ctrl_c(child: &Child) {
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
 }
 
-/// Waits for the child's end, which must be an interruption.
+/// What a signal's answer may take here: a second, and another for machines that do other things besides. The campaign
+/// (`cargo xtask siege`) measures the second itself.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Waits for the child's end, which must be an interruption, and a quick one.
 fn check_interrupted(mut child: Child) {
     let start = Instant::now();
     let status = loop {
@@ -49,6 +53,7 @@ fn check_interrupted(mut child: Child) {
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     assert_eq!(status.code(), Some(130), "{stderr}");
     assert_eq!(stderr, "paretau: interrupted\n");
+    assert!(start.elapsed() < PATIENCE, "it took {:?}", start.elapsed());
 }
 
 /// Feeds rows to the child's standard input until `ready` says so, then presses Ctrl-C and feeds on until it ends.
@@ -127,4 +132,89 @@ fn a_long_fit_stops() {
     press_ctrl_c(&child);
     check_interrupted(child);
     assert_eq!(names(at), before);
+}
+
+/// Sends what `kill` sends.
+fn terminate(child: &Child) {
+    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+}
+
+#[test]
+fn waiting_for_input_is_no_reason_to_stay() {
+    let folder = fitted();
+    let at = folder.path();
+    assert!(Command::new("mkfifo").arg(at.join("pipe.csv")).status().unwrap().success());
+    let before = names(at);
+    let roles = ["--treatment", "t", "--outcome", "y"];
+    for (args, signal) in [
+        ([&["fit", "-", "--out", "m.paretau"][..], &roles].concat(), press_ctrl_c as fn(&Child)),
+        ([&["fit", "pipe.csv", "--out", "m.paretau"][..], &roles].concat(), terminate),
+        (vec!["effect", "model.paretau", "-", "--out", "e.csv"], terminate),
+        (vec!["effect", "model.paretau", "pipe.csv", "--out", "e.csv"], press_ctrl_c),
+        (vec!["check", "-"], press_ctrl_c),
+    ] {
+        // The pipe stays open, and nothing comes.
+        let mut child = command(at)
+            .args(&args)
+            .args(["--quiet"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let input = child.stdin.take();
+        std::thread::sleep(Duration::from_millis(400));
+        signal(&child);
+        check_interrupted(child);
+        drop(input);
+        assert_eq!(names(at), before, "{args:?}");
+    }
+}
+
+#[test]
+fn every_long_command_stops_within_a_second() {
+    let folder = fitted();
+    let at = folder.path();
+    ok(at, &["simulate", "synthetic", "--n", "60000", "--d", "18", "--out", "many.csv"]);
+    let fit = ["fit", "many.csv", "--treatment", "t", "--outcome", "y", "-e", "lr-2", "--out", "many.paretau"];
+    let before = names(at);
+    let of_data = |verb: &'static str| vec![verb, "many.csv", "--treatment", "t", "--outcome", "y"];
+    let mut heard = 0;
+    let commands: Vec<Vec<&str>> = vec![
+        fit.to_vec(),
+        of_data("diagnose"),
+        of_data("refute"),
+        of_data("sensitivity"),
+        of_data("roles"),
+        of_data("compare"),
+        [&of_data("tune")[..], &["--trials", "50", "--records", "trials.jsonl"]].concat(),
+        vec!["simulate", "synthetic", "--n", "3000000", "--d", "18", "--out", "more.csv"],
+        vec!["evaluate", "model.paretau", "many.csv"],
+    ];
+    for (k, args) in commands.iter().enumerate() {
+        for moment in [150, 700, 1600] {
+            let mut child = command(at)
+                .args(args)
+                .args(["--quiet"])
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            std::thread::sleep(Duration::from_millis(moment));
+            if child.try_wait().unwrap().is_none() {
+                if k % 2 == 0 {
+                    press_ctrl_c(&child)
+                } else {
+                    terminate(&child)
+                }
+                check_interrupted(child);
+                heard += 1;
+            }
+            let _ = std::fs::remove_file(at.join("trials.jsonl"));
+            let _ = std::fs::remove_file(at.join("more.csv"));
+            assert_eq!(names(at), before, "{args:?} after {moment} ms");
+        }
+    }
+    assert!(heard >= 15, "only {heard} commands were still at work");
 }

@@ -134,6 +134,20 @@ impl Design {
         Ok(self)
     }
 
+    /// The rows of the control and of one other arm, which is then the only treated one.
+    pub fn pair(&self, arm: u8) -> Result<Self> {
+        let rows: Vec<usize> = (0..self.n_rows()).filter(|&i| self.t[i] == 0 || self.t[i] == arm).collect();
+        let t = rows.iter().map(|&i| u8::from(self.t[i] == arm)).collect();
+        let y = rows.iter().map(|&i| self.y[i]).collect();
+        let mut out = Self::new(self.x.select(&rows), t, y)?;
+        out.columns.clone_from(&self.columns);
+        out.outcome = self.outcome;
+        out.weight = self.weight.as_ref().map(|w| rows.iter().map(|&i| w[i]).collect());
+        out.propensity = self.propensity.as_ref().map(|e| rows.iter().map(|&i| e[i]).collect());
+        out.groups = self.groups.as_ref().map(|g| rows.iter().map(|&i| g[i]).collect());
+        Ok(out)
+    }
+
     /// The given rows as a design of their own; both arms must occur among them.
     pub fn select(&self, rows: &[usize]) -> Result<Self> {
         fn pick<T: Copy>(values: &[T], rows: &[usize]) -> Vec<T> {

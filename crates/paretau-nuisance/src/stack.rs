@@ -185,6 +185,10 @@ pub fn stack_nuisances(design: &Design, plan: &StackPlan, ctx: &FitContext<'_>) 
     let splits = (0..plan.repeats.max(1))
         .map(|k| design_folds(design, plan.folds, ctx.seed.named("splits").indexed(k as u64)))
         .collect::<Result<Vec<_>>>()?;
+    let learned_from = |fold: &Fold, arm: u8| fold.train.iter().filter(|&&i| design.t()[i] == arm).count();
+    if splits.iter().flatten().any(|fold| learned_from(fold, 0).min(learned_from(fold, 1)) < 2) {
+        return Ok(of_means(design));
+    }
     let stacking = Stacking { plan, splits, ctx };
     let target = outcome_target(design);
     // The larger arm first: the smaller one may lean on it.
@@ -228,8 +232,8 @@ fn mean_of(design: &Design, arm: u8, base: &[f64]) -> f64 {
     rows.iter().map(|&i| w(i) * (design.y()[i] - base[i])).sum::<f64>() / rows.iter().map(|&i| w(i)).sum::<f64>()
 }
 
-/// Where an arm has a single row nothing can be cross-fitted, and the arms' means are all there is. No average is
-/// reported from so few rows.
+/// Where a fold would learn from a single row of an arm nothing can be cross-fitted, and the arms' means are all there is. No
+/// average is reported from so few rows.
 fn of_means(design: &Design) -> StackedNuisances {
     let (n, share) = (design.n_rows(), weighted_share(design));
     let zero = vec![0.0; n];

@@ -13,6 +13,11 @@ use crate::error;
 /// How often a waiting call checks for signals and passes events on: quick for a person, no cost to a fit.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
+/// Keeps caught panics from printing: every one of them becomes an exception, or the error of a damaged file.
+pub(crate) fn quiet_panics() {
+    std::panic::set_hook(Box::new(|_| {}));
+}
+
 /// Runs short work with the interpreter released, so that other Python threads go on.
 pub(crate) fn detach<T: Send, E: Send>(
     py: Python<'_>,

@@ -12,10 +12,12 @@ mod detach;
 mod distances;
 mod error;
 mod experiment;
+mod foreign_base;
 mod kernels;
 mod metrics;
 mod model;
 mod registry;
+mod scored_rows;
 mod simulate;
 mod table;
 
@@ -24,12 +26,16 @@ use pyo3::prelude::*;
 /// The compiled part of paretau.
 #[pymodule]
 mod _paretau {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
-    use crate::decisions::{policy, refute, sensitivity};
+    use crate::decisions::{compare_estimators, policy, refute, sensitivity, test_roles};
     #[pymodule_export]
     use crate::distances::{mmd_rbf, mmd_rbf_f32, sinkhorn};
     #[pymodule_export]
     use crate::experiment::{compare, run, tune};
+    #[pymodule_export]
+    use crate::foreign_base::{lend_base, return_base};
     #[pymodule_export]
     use crate::kernels::{
         ess, gpd_fit, khat_threshold, pareto_smooth, pareto_smooth_vjp, psis, soft_pareto, soft_pareto_vjp, soft_rank,
@@ -42,6 +48,8 @@ mod _paretau {
     #[pymodule_export]
     use crate::registry::{describe, describe_all, list_metrics};
     #[pymodule_export]
+    use crate::scored_rows::ScoredRows;
+    #[pymodule_export]
     use crate::simulate::simulate;
     #[pymodule_export]
     use crate::table::Table;
@@ -52,4 +60,10 @@ mod _paretau {
     #[pymodule_export]
     #[allow(non_upper_case_globals)]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::detach::quiet_panics();
+        Ok(())
+    }
 }

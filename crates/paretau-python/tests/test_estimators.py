@@ -258,3 +258,27 @@ def test_progress_goes_to_stderr_when_asked(data, capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert "fitting lr" in err
+
+
+def test_groups_by_series_arrays_and_frames_agree(data, fitted):
+    words = np.where(data.X[:, 0] > 0, "high", "low")
+    found = [
+        fitted.group_effects(pd.Series(words, name="x")),
+        fitted.group_effects(words),
+        fitted.group_effects(pd.DataFrame({"x": words})),
+    ]
+    assert all([g["level"] for g in groups] == ["high", "low"] or [g["level"] for g in groups] == ["low", "high"] for groups in found)
+    assert {g["column"] for g in found[0]} == {"x"} and {g["column"] for g in found[1]} == {"by"}
+    assert [g["effect"] for g in found[0]] == [g["effect"] for g in found[1]] == [g["effect"] for g in found[2]]
+    effect = {g["level"]: g["effect"]["value"] for g in found[0]}
+    assert effect["high"] > effect["low"]
+
+
+def test_an_average_that_too_few_rows_carry_is_refused_with_its_reason():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    t = np.zeros(60, dtype=int)
+    t[:4] = 1
+    est = paretau.LinearEffect().fit(X, X[:, 0] + t, treatment=t)
+    with pytest.raises(paretau.DataError, match="no average effect"):
+        est.ate()

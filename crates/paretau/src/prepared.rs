@@ -38,6 +38,7 @@ impl Prepared {
 
     /// Encodes rows that have their roles.
     pub fn encode(assigned: Assigned, handles: Handles) -> Result<Self> {
+        crate::treatment_copy::check(&assigned)?;
         let rows: Vec<usize> = (0..assigned.t.len()).collect();
         let encoder = Encoder::fit(&assigned.features, &EncoderPolicy::from(handles), &rows)?;
         let (x, _) = encoder.transform(&assigned.features)?;

@@ -104,6 +104,7 @@ impl EstimatorEntry for Registered {
 /// yardstick of scores without the truth.
 pub const BASES: &[&dyn BaseEntry] = &[
     &paretau_learners::RIDGE,
+    &paretau_learners::LASSO,
     &paretau_forest::FOREST,
     &paretau_forest::BOOSTING,
     &paretau_neural::MlpBase,

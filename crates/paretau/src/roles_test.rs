@@ -531,7 +531,7 @@ mod tests {
             treatment.iter().all(|c| *c > 0.4) && control.iter().zip(treated).all(|(a, b)| a.max(b) > 0.4)
         };
         let config =
-            SyntheticConfig { n: 6000, d: 6, coefficient_seed: (0..).find(strong), ..SyntheticConfig::default() };
+            SyntheticConfig { n: 6000, d: 6, coefficient_seed: (0..1000).find(strong), ..SyntheticConfig::default() };
         let table = synthetic(&config, Seed(4)).unwrap().table().unwrap();
         let mut columns = table.columns().to_vec();
         columns.push(paretau_data::TableColumn { name: "again".into(), ..table.column("x1").unwrap().clone() });

@@ -5,6 +5,8 @@ use paretau_data::Assigned;
 
 /// Models keep outcomes and effects in 32-bit floats, whose largest is 3.4e38; the difference of two must fit as well.
 const MOST_OUTCOME: f64 = 1e37;
+/// Squares of smaller differences between outcomes vanish, and with them every standard error.
+const LEAST_SPREAD: f64 = 1e-140;
 /// Squares and sums of squares of larger features overflow.
 const MOST_FEATURE: f64 = 1e150;
 /// A stable key for programs.
@@ -12,7 +14,7 @@ const SCALE: &str = "feature-scale";
 /// Columns that a warning names.
 const NAMED: usize = 5;
 
-/// Refuses an outcome that is too large, and warns of features that are.
+/// Refuses an outcome that is too large or varies too little, and warns of features that are.
 pub(crate) fn check(assigned: &Assigned, design: &Design, outcome: &str) -> Result<Option<Warning>> {
     if let Some(row) = design.y().iter().position(|y| y.abs() > MOST_OUTCOME) {
         let message = format!(
@@ -21,6 +23,15 @@ pub(crate) fn check(assigned: &Assigned, design: &Design, outcome: &str) -> Resu
             design.y()[row]
         );
         return Err(assigned.features.error(Some(outcome), Some(row), message));
+    }
+    let (lowest, highest) = design.y().iter().fold((f64::MAX, f64::MIN), |(lo, hi), y| (lo.min(*y), hi.max(*y)));
+    if highest - lowest < LEAST_SPREAD {
+        let message = format!(
+            "its values differ by {:e} only, too little to compute with; multiply the column by a power of ten, the effects \
+             are then in the same unit",
+            highest - lowest
+        );
+        return Err(assigned.features.error(Some(outcome), None, message));
     }
     let mut large = vec![false; design.x().n_cols()];
     match design.x() {

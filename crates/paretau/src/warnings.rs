@@ -33,10 +33,19 @@ pub(crate) fn of_fit(
     all
 }
 
-/// What can be said before a fit: features that determine the outcome, then the overlap, then what looks wrong in columns.
-pub(crate) fn of_data(prepared: &Prepared, overlap: &OverlapReport, seed: Seed) -> Vec<Warning> {
+/// What can be said before a fit: features that determine the outcome, other columns that look wrong, then the overlap.
+pub(crate) fn of_data(
+    prepared: &Prepared,
+    overlap: &OverlapReport,
+    suspects: Vec<Warning>,
+    seed: Seed,
+) -> Vec<Warning> {
     let names = prepared.assigned.features.columns().iter().map(|column| column.name.as_str());
-    let mut all: Vec<Warning> = findings::determined(&prepared.design, names, seed).into_iter().collect();
+    let determined = findings::determined(&prepared.design, names, seed);
+    let exactly = determined.is_some();
+    let mut all: Vec<Warning> = determined.into_iter().collect();
+    // What determines the outcome exactly has been named already.
+    all.extend(suspects.into_iter().filter(|w| !(exactly && w.code == "outcome-nearly-determined")));
     all.extend(overlap.warnings.iter().cloned());
     all.extend(prepared.assigned.warnings.iter().cloned());
     by_severity(&mut all);
@@ -66,15 +75,15 @@ fn second_opinion(averages: &Averages) -> Option<Warning> {
     })
 }
 
-/// A warning when those with the largest predicted effects do not gain more than those with the smallest.
+/// A warning when those with the largest predicted effects do not have larger effects than those with the smallest.
 fn ranking(found: &Findings) -> Option<Warning> {
     let (first, last) = (found.groups.first()?, found.groups.last()?);
     (found.groups.len() > 1 && last.seen.value <= first.seen.value).then(|| {
         Warning::new(
             "ranking-not-confirmed",
             format!(
-                "the people with the largest predicted effects do not gain more than those with the smallest (seen {} against \
-                 {}): do not choose people by these predictions",
+                "the effect is no larger among the people with the largest predicted effects than among those with the smallest \
+                 (estimated {} against {}): do not choose people by these predictions",
                 four_digits(last.seen.value),
                 four_digits(first.seen.value)
             ),

@@ -10,7 +10,7 @@ use serde_json::Value;
 /// The command, to be run in a folder.
 pub(crate) fn command(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_paretau"));
-    command.current_dir(folder).env("NO_COLOR", "1").env("COLUMNS", "100");
+    command.current_dir(folder).env("NO_COLOR", "1").env_remove("COLUMNS").env_remove("CLICOLOR_FORCE");
     command
 }
 
@@ -73,9 +73,15 @@ fn crc32(bytes: &[u8]) -> u32 {
 
 /// A NumPy archive of the arrays, stored without compression.
 pub(crate) fn npz(arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let names: Vec<String> = arrays.iter().map(|(name, _)| format!("{name}.npy")).collect();
+    let members = names.iter().zip(arrays).map(|(name, (_, bytes))| (name.as_str(), bytes.clone()));
+    archive(&members.collect::<Vec<_>>())
+}
+
+/// A zip archive of the members, stored without compression.
+pub(crate) fn archive(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let (mut file, mut directory) = (vec![], vec![]);
-    for (name, npy) in arrays {
-        let name = format!("{name}.npy");
+    for (name, npy) in members {
         let mut common = vec![20, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         common.extend(crc32(npy).to_le_bytes());
         common.extend((npy.len() as u32).to_le_bytes());
@@ -92,7 +98,7 @@ pub(crate) fn npz(arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
         file.extend(name.as_bytes());
         file.extend(npy);
     }
-    let (start, length, count) = (file.len() as u32, directory.len() as u32, arrays.len() as u16);
+    let (start, length, count) = (file.len() as u32, directory.len() as u32, members.len() as u16);
     file.extend(directory);
     file.extend(b"PK\x05\x06\x00\x00\x00\x00");
     file.extend(count.to_le_bytes());

@@ -45,6 +45,7 @@ impl Format {
             () if ends(".arrow") || ends(".feather") || ends(".ipc") => Ok(Self::Arrow),
             () if ends(".npz") => Ok(Self::Npz),
             () if ends(".svm") || ends(".svmlight") || ends(".libsvm") => Ok(Self::Svm),
+            () if path.is_dir() => Err(file_error(path, None, None, "is a folder; name a file in it")),
             () => Err(file_error(
                 path,
                 None,

@@ -2,6 +2,7 @@
 //! counts rows and names cells for all of them; and formats that are refused with advice.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -120,7 +121,12 @@ fn json(path: &Path, max_memory: u64) -> Result<Input> {
     let size = super::source::open(path)?.metadata().map_or(0, |about| about.len());
     // Its values as a tree take several times as much as its text.
     Budget::new(path, max_memory).check("its values", size.saturating_mul(8))?;
-    let text = std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+    let mut text = String::new();
+    // Devices and pipes tell no size; a byte more than the limit shows that there is too much.
+    let read =
+        File::open(path).and_then(|file| file.take((max_memory / 8).saturating_add(1)).read_to_string(&mut text));
+    read.map_err(|source| Error::Io { path: path.to_owned(), source })?;
+    Budget::new(path, max_memory).check("its values", (text.len() as u64).saturating_mul(8))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let rows: Vec<Map<String, Value>> = if text.trim_start().starts_with('[') {
         serde_json::from_str(text).map_err(|e| {

@@ -8,6 +8,8 @@ const COUNTED_ROWS: usize = 50;
 const NAMED_ROWS: usize = 10;
 /// Whole numbers from here on are not told apart by a 64-bit float.
 const INEXACT: f64 = 9_007_199_254_740_992.0;
+/// No identifier has so many digits; larger numbers are amounts in an odd unit.
+const NO_IDENTIFIER: f64 = 1e40;
 
 /// Whether a column of numbers only says which row is which: 1, 2, 3, … in order, different whole numbers under a name
 /// such as `id`, or numbers of so many digits that no amount has them.
@@ -24,7 +26,7 @@ pub(crate) fn names_rows(column: &TableColumn) -> bool {
     if counts {
         return called_id || ((start == 0.0 || start == 1.0) && (unnamed || values.len() >= COUNTED_ROWS));
     }
-    let long = values.iter().all(|v| v.abs() >= INEXACT);
+    let long = values.iter().all(|v| (INEXACT..NO_IDENTIFIER).contains(&v.abs()));
     (long || (called_id && values.len() >= NAMED_ROWS)) && all_differ(values)
 }
 
@@ -115,6 +117,7 @@ mod tests {
         assert!(!names_rows(&column("x", vec![1.0, 2.0, 3.0])));
         assert!(names_rows(&column("x", (1..=60).map(f64::from).collect())));
         assert!(names_rows(&column("card", (1..=9).map(|i| 4e19 + f64::from(i) * 1e6).collect())));
+        assert!(!names_rows(&column("x", (1..=9).map(|i| 4e299 + f64::from(i) * 1e290).collect())));
         assert!(!names_rows(&column("id", vec![0.5, 1.5, 2.5])));
         assert!(!names_rows(&column("id", [1.0, 2.0].repeat(10))));
     }

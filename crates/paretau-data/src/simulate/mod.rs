@@ -93,7 +93,16 @@ fn configure<C>(name: &str, specs: &[ParamSpec], params: &Params) -> Result<C>
 where
     C: Default + Serialize + DeserializeOwned,
 {
-    resolve(name, specs, &C::default(), params)
+    let config: C = resolve(name, specs, &C::default(), params)?;
+    let size = |key: &str| serde_json::to_value(&config).ok().and_then(|all| all.get(key)?.as_u64());
+    // Drawn numbers and the table made of them.
+    if let Some(n) = size("n") {
+        let cells = n.saturating_mul(size("d").unwrap_or(1).saturating_add(8));
+        if cells.saturating_mul(16) > crate::default_max_memory() {
+            return Err(bad(name, "n", n, "a number of rows that fits into memory together with the features"));
+        }
+    }
+    Ok(config)
 }
 
 /// The error for a value that its range allows but another parameter does not.

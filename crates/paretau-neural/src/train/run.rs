@@ -75,8 +75,18 @@ impl<T: Real> Run<'_, T> {
         let mut batches = Batches::new(&self.sample.t, self.train, self.plan.batch, self.seed);
         let mut scratch = Scratch { grads: vec![T::ZERO; layout_len], batch: Batch::default(), moves };
         let mut looks = 0;
+        // Where the run stood at the last look, as long as that is not on disk: an interruption does not wait for the next.
+        let mut unsaved: Option<Progress<T>> = None;
         while let Some(stage) = self.plan.stages.get(progress.at.stage).filter(|_| !progress.at.finished) {
-            let healthy = self.epoch(stage, model, &mut progress, &mut batches, &mut scratch)?;
+            let healthy = match self.epoch(stage, model, &mut progress, (&mut batches, &mut scratch), ctx) {
+                Err(Error::Interrupted) => {
+                    if let Some(last) = unsaved {
+                        keeper.save(&self.name, last.state()?)?;
+                    }
+                    return Err(Error::Interrupted);
+                }
+                done => done?,
+            };
             let due = progress.at.since_look >= self.plan.evaluate_every
                 || progress.at.stage_step >= stage.max_steps
                 || !healthy;
@@ -88,11 +98,12 @@ impl<T: Real> Run<'_, T> {
                 self.end_stage(stage, &mut progress);
             }
             looks += 1;
-            let interrupted = ctx.check_interrupt();
-            if keeper.is_on() && (ended || interrupted.is_err() || looks % LOOKS_PER_SAVE == 0) {
+            if keeper.is_on() && (ended || looks % LOOKS_PER_SAVE == 0) {
                 keeper.save(&self.name, progress.state()?)?;
+                unsaved = None;
+            } else if keeper.is_on() {
+                unsaved = Some(progress.clone());
             }
-            interrupted?;
         }
         finish(progress)
     }
@@ -116,8 +127,8 @@ impl<T: Real> Run<'_, T> {
         stage: &Stage,
         model: &mut dyn Model<T>,
         progress: &mut Progress<T>,
-        batches: &mut Batches,
-        scratch: &mut Scratch<T>,
+        (batches, scratch): (&mut Batches, &mut Scratch<T>),
+        ctx: &FitContext<'_>,
     ) -> Result<bool> {
         let at = &mut progress.at;
         batches.shuffle(at.epoch);
@@ -134,6 +145,7 @@ impl<T: Real> Run<'_, T> {
         at.stage_epoch += 1;
         let mut bad = 0;
         for index in 0..batches.count() {
+            ctx.check_interrupt()?;
             let key = self.seed.named("step").indexed(at.step).0;
             batches.take(index, key, &mut scratch.batch);
             model.begin(self.sample, &scratch.batch)?;

@@ -232,4 +232,7 @@ def _is(x: Any, module: str, *names: str) -> bool:
 
 
 def _is_arrow(x: Any) -> bool:
+    # Series offer themselves as streams, too, but of one column without a name.
+    if _is(x, "pandas", "Series") or _is(x, "polars", "Series") or _is(x, "pyarrow", "Array", "ChunkedArray"):
+        return False
     return _is(x, "pyarrow", "Table", "RecordBatch") or hasattr(x, "__arrow_c_stream__")

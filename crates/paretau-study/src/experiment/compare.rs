@@ -8,6 +8,7 @@ use paretau_kernels::numeric::mean;
 
 use super::plan::{Method, Plan};
 use super::records::Record;
+use super::tables::table_cell;
 
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 2_000;
@@ -140,7 +141,7 @@ pub fn compare(plan: &Plan, records: &[&Record]) -> Option<Comparison> {
 
 /// The comparison as a page: mean ranks, then one method against every other.
 pub fn comparison(plan: &Plan, records: &[&Record]) -> String {
-    let mut out = format!("# {}: methods against each other\n\n", plan.name);
+    let mut out = format!("# {}: methods against each other\n\n", table_cell(&plan.name));
     let Some(Comparison { metric, n, ranks, hero, pairs }) = compare(plan, records) else {
         out += "No score to compare by: the data have no truth.\n";
         return out;
@@ -152,15 +153,19 @@ pub fn comparison(plan: &Plan, records: &[&Record]) -> String {
     );
     out += &format!("\n## Mean rank over {n} realisations\n\n| method | mean rank |\n|---|---|\n");
     for (method, rank) in &ranks {
-        out += &format!("| {method} | {rank:.2} |\n");
+        out += &format!("| {} | {rank:.2} |\n", table_cell(method));
     }
-    out += &format!("\n## {hero} against each other method\n\n");
+    out += &format!("\n## {} against each other method\n\n", table_cell(&hero));
     out += "| data | against | ratio of errors | 95 % interval | wins |\n|---|---|---|---|---|\n";
     for pair in pairs {
         let (low, high) = pair.interval;
         out += &format!(
             "| {} | {} | {:.3} | {low:.3} to {high:.3} | {} of {} |\n",
-            pair.data, pair.b, pair.ratio, pair.wins, pair.n
+            table_cell(&pair.data),
+            table_cell(&pair.b),
+            pair.ratio,
+            pair.wins,
+            pair.n
         );
     }
     out

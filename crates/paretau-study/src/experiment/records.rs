@@ -39,6 +39,21 @@ pub struct Record {
     pub seconds: f64,
 }
 
+/// No score is larger: outcomes go up to 1e37. Squares of larger numbers overflow, and no table could be made of them.
+const MOST_SCORE: f64 = 1e140;
+
+impl Record {
+    /// The record, unless its numbers cannot have been written by a run.
+    fn plausible(self) -> Result<Self, String> {
+        let odd = self.scores.iter().find(|(_, score)| !(score.abs() <= MOST_SCORE));
+        match odd {
+            Some((name, score)) => Err(format!("its {name} is {score:e}")),
+            None if !(0.0..MOST_SCORE).contains(&self.seconds) => Err(format!("it took {:e} seconds", self.seconds)),
+            None => Ok(self),
+        }
+    }
+}
+
 /// Records read from a file: the last of each key in the order of their first lines, and the lines that are none.
 #[derive(Debug, Default)]
 pub(crate) struct RecordLines {
@@ -54,7 +69,7 @@ impl RecordLines {
         let mut places: HashMap<String, usize> = HashMap::new();
         let (whole, torn) = lines::split(bytes);
         for (row, line) in whole {
-            match serde_json::from_slice::<Record>(line) {
+            match serde_json::from_slice::<Record>(line).map_err(|e| e.to_string()).and_then(Record::plausible) {
                 Ok(record) => match places.get(&record.key) {
                     // A success stays, whatever another process could not do later.
                     Some(&at) if record.error.is_some() && out.records[at].error.is_none() => {}

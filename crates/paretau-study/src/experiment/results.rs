@@ -31,8 +31,10 @@ pub(super) fn check_folder(plan: &Plan, folder: &Path) -> Result<()> {
     if std::fs::metadata(folder).is_ok_and(|m| !m.is_dir()) {
         return refuse(folder, "is not a folder; name another place for the run".to_owned());
     }
+    // Looked for first: a process that starts at the same moment makes the records before anything else.
+    let found = WRITTEN.iter().find(|name| folder.join(name).exists());
     let is_run = std::fs::metadata(folder.join(super::records::RECORDS)).is_ok_and(|m| m.is_file());
-    if !is_run && let Some(name) = WRITTEN.iter().find(|name| folder.join(name).exists()) {
+    if !is_run && let Some(name) = found {
         return refuse(folder, format!("holds a `{name}` that is not of a run; choose another folder"));
     }
     // Plans of earlier versions have no first line of ours, but they are among records.

@@ -187,6 +187,10 @@ fn scores(
     let mut out = BTreeMap::new();
     for metric in METRICS {
         if let Some(score) = metric.score(&evidence)? {
+            if !score.value.is_finite() {
+                let message = format!("{} came out as {}", metric.name, score.value);
+                return Err(Error::Numeric { what: "scoring", message });
+            }
             out.insert(metric.name.to_owned(), score.value);
         }
     }

@@ -46,8 +46,11 @@ pub(super) fn table_cell(text: &str) -> String {
 /// One row per data set and method, for reading by people; published figures stand beside the first metric.
 pub fn markdown(plan: &Plan, records: &[&Record]) -> String {
     let metrics = metrics(plan, records);
-    let mut out =
-        format!("# {}\n\n{}\n\nMean ± standard deviation over realisations and seeds.\n\n", plan.name, plan.summary);
+    let mut out = format!(
+        "# {}\n\n{}\n\nMean ± standard deviation over realisations and seeds.\n\n",
+        table_cell(&plan.name),
+        table_cell(&plan.summary)
+    );
     let mut header = vec!["data".to_owned(), "method".to_owned()];
     for (k, metric) in metrics.iter().enumerate() {
         header.push(metric.clone());
@@ -100,13 +103,13 @@ pub(super) fn tuned_params(plan: &Plan, records: &[&Record]) -> Option<String> {
         // Parameters that the plan fixes are not a result of the search.
         let own = tuned.params.0.iter().filter(|(name, _)| !record.cell.method.params.0.contains_key(*name));
         let params: Vec<String> = own.map(|(name, value)| format!("{name}={}", param_text(value))).collect();
-        let params = if params.is_empty() { "as they were".to_owned() } else { params.join(" ") };
+        let params = if params.is_empty() { "as they were".to_owned() } else { table_cell(&params.join(" ")) };
         let ratio = tuned.default_value.map_or("–".to_owned(), |default| format!("{:.3}", tuned.value / default));
         let row = format!(
             "| {} | {} | {} | {} | {} | {ratio} | {params} |",
-            record.cell.data.name,
+            table_cell(&record.cell.data.name),
             tuned.realisation,
-            record.cell.method.label(),
+            table_cell(record.cell.method.label()),
             record.cell.seed,
             tuned.trials
         );
@@ -120,7 +123,7 @@ pub(super) fn tuned_params(plan: &Plan, records: &[&Record]) -> Option<String> {
              plan has it), on rows that no fit of the search saw.\n\n\
              | data | searched on realisation | method | seed | trials | loss | parameters |\n\
              |---|---|---|---|---|---|---|\n{}\n",
-            plan.name,
+            table_cell(&plan.name),
             plan.note_in_words(),
             rows.join("\n")
         )
@@ -128,7 +131,12 @@ pub(super) fn tuned_params(plan: &Plan, records: &[&Record]) -> Option<String> {
 }
 
 fn mean_and_sd(value: Option<(f64, f64)>) -> String {
-    value.map_or_else(|| "–".to_owned(), |(mean, sd)| format!("{mean:.3} ± {sd:.3}"))
+    value.map_or_else(|| "–".to_owned(), |(mean, sd)| format!("{} ± {}", three_places(mean), three_places(sd)))
+}
+
+/// A number with three places, or in powers of ten where that would be a long row of digits.
+fn three_places(value: f64) -> String {
+    if value.abs() < 1e9 { format!("{value:.3}") } else { format!("{value:.3e}") }
 }
 
 /// One row per data set, method and metric, for reading by programs.

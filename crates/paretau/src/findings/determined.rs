@@ -21,8 +21,15 @@ const OWN: f64 = 1e-10;
 
 /// A warning when a few features almost determine the outcome, with the names of the `table`'s columns to blame.
 pub(crate) fn determined<'a>(design: &Design, table: impl Iterator<Item = &'a str>, seed: Seed) -> Option<Warning> {
-    let sample = Sample::draw(design, seed)?;
-    let (columns, explained) = sample.search()?;
+    let (columns, explained) = match Sample::draw(design, seed) {
+        Some(sample) => {
+            let (columns, explained) = sample.search()?;
+            // Rounded down: it is almost all, not all.
+            let percent = ((explained * 1e4).floor() / 1e2).min(99.99);
+            (columns, format!("at least {percent:.2} % of its variance, on rows that were not used to find this"))
+        }
+        None => (vec![copy_of_outcome(design)?], "they are equal in every row".to_owned()),
+    };
     let table: Vec<&str> = table.collect();
     let mut names: Vec<&str> = vec![];
     for name in columns.iter().map(|&j| source(&design.columns()[j].name, &table)) {
@@ -40,11 +47,9 @@ pub(crate) fn determined<'a>(design: &Design, table: impl Iterator<Item = &'a st
     Some(Warning {
         code: DETERMINED.to_owned(),
         message: format!(
-            "{them} the outcome (at least {:.2} % of its variance, on rows that were not used to find this): {were} measured \
+            "{them} the outcome ({explained}): {were} measured \
              after the treatment, or is the outcome computed from {from}? Then the effect hides in {from}; leave {from} \
              out with --ignore {}",
-            // Rounded down: it is almost all, not all.
-            ((explained * 1e4).floor() / 1e2).min(99.99),
             names.join(",")
         ),
     })
@@ -58,6 +63,19 @@ fn source<'a>(feature: &'a str, table: &[&'a str]) -> &'a str {
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('=') || rest.starts_with("__"))
     };
     table.iter().filter(made_of).max_by_key(|name| name.len()).copied().unwrap_or(feature)
+}
+
+/// A feature that is the outcome itself in every row: of few rows, that is all that can be told from chance.
+fn copy_of_outcome(design: &Design) -> Option<usize> {
+    const LEAST_ROWS_OF_COPY: usize = 8;
+    let (n, d) = (design.n_rows(), design.x().n_cols());
+    let mut equal = vec![n >= LEAST_ROWS_OF_COPY; d];
+    let mut row = vec![0.0; d];
+    for (i, y) in design.y().iter().enumerate().take_while(|_| n >= LEAST_ROWS_OF_COPY) {
+        design.x().copy_row(i, &mut row);
+        equal.iter_mut().zip(&row).for_each(|(equal, x)| *equal &= x == y);
+    }
+    equal.iter().position(|equal| *equal)
 }
 
 /// Some rows by column: those in front are searched, the others are kept for the proof.

@@ -1,7 +1,7 @@
 //! Coverage of 95 % intervals over many replicates, on the named designs of grf; `experiments/forests/coverage.md` is
 //! its output.
 //!
-//! `cargo run --release -p paretau-forest --example coverage -- [replicates] [trees] [words] [out.csv]`, where only
+//! `cargo run --release -p paretau-forest --example forest_coverage -- [replicates] [trees] [words] [out.csv]`, where only
 //! rows of the table that contain all the words (with `+` between them) are computed, e.g. `dml+aw1`.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
 

@@ -1,0 +1,249 @@
+//! Faults on purpose: a disk that is full after N calls, for every N, at every step of `fit`, `effect`, `report`, `tune` and
+//! `run`; and memory that runs out. Each ends in an error in words (or, without memory, in an abort), and older files stay whole.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use common::{command, ok};
+
+/// The compiled shim.
+fn shim() -> &'static Path {
+    static SHIM: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
+    &SHIM
+        .get_or_init(|| {
+            let folder = tempfile::tempdir().unwrap();
+            let library = folder.path().join("libshim.so");
+            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/shim.rs");
+            let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+            let made = Command::new(rustc)
+                .args(["--edition=2024", "--crate-type=cdylib", "-Cpanic=abort", "-o"])
+                .args([&library, &source])
+                .output()
+                .unwrap();
+            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+            (folder, library)
+        })
+        .1
+}
+
+/// Every file below a folder but locks, by name.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![folder.to_path_buf()];
+    while let Some(next) = open.pop() {
+        for entry in std::fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().to_string_lossy().into_owned();
+                found.insert(name, std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// A folder with data, a model, its effects, a page and a plan.
+fn prepared() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    ok(at, &["simulate", "synthetic", "--n", "120", "--d", "3", "--out", "people.csv"]);
+    ok(at, &["simulate", "synthetic", "--n", "90", "--d", "3", "--seed", "7", "--out", "earlier.csv"]);
+    ok(at, &["fit", "earlier.csv", "--treatment", "t", "--outcome", "y", "-e", "lr-1", "--out", "model.paretau"]);
+    ok(at, &["fit", "people.csv", "--treatment", "t", "--outcome", "y", "-e", "lr-2", "--out", "other.paretau"]);
+    ok(at, &["effect", "model.paretau", "earlier.csv", "--out", "effects.csv"]);
+    ok(at, &["report", "model.paretau", "--out", "page.html"]);
+    let plan = "name = \"full\"\nsummary = \"two cells\"\n\n[[data]]\nname = \"synthetic\"\nsimulator = \"synthetic\"\n\
+                params = { n = 80, d = 3 }\nrealisations = [1, 2]\n\n[[methods]]\nestimator = \"lr-1\"\n";
+    std::fs::write(at.join("plan.toml"), plan).unwrap();
+    folder
+}
+
+fn on_a_disk_of(folder: &Path, calls: usize, args: &[&str]) -> Output {
+    command(folder)
+        .args(args)
+        .env("LD_PRELOAD", shim())
+        .env("FAIL_AFTER", calls.to_string())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+/// Runs a command that replaces the file `out` on disks that are full after 0, 1, 2, … calls, until it succeeds. Until then
+/// every file stays as it was.
+fn replaced_whole_or_not_at_all(args: &[&str], out: &str) {
+    let folder = prepared();
+    let at = folder.path();
+    let before = files(at);
+    let mut failed = 0;
+    for calls in 0..200 {
+        let done = on_a_disk_of(at, calls, args);
+        let text = String::from_utf8_lossy(&done.stderr).into_owned();
+        if done.status.success() {
+            assert!(failed > 2, "{args:?} touched no disk");
+            let after = files(at);
+            assert_ne!(after.get(out), before.get(out), "{out} was not replaced");
+            assert_eq!(after.keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());
+            ok(at, args);
+            assert_eq!(files(at), after, "what a nearly full disk took is not what was meant");
+            return;
+        }
+        failed += 1;
+        assert_eq!(done.status.code(), Some(3), "{args:?} after {calls} calls: {text}");
+        assert!(
+            text.contains("No space left") && text.starts_with("paretau: ") && !text.contains("panicked"),
+            "{text}"
+        );
+        assert!(files(at) == before, "{args:?} after {calls} calls left something else: {:?}", files(at).keys());
+    }
+    unreachable!("{args:?} needs more than 200 calls");
+}
+
+#[test]
+fn a_model_is_replaced_whole_or_not_at_all() {
+    let fit = ["fit", "people.csv", "--treatment", "t", "--outcome", "y", "-e", "lr-2", "--out", "model.paretau"];
+    replaced_whole_or_not_at_all(&[&fit[..], &["--quiet"]].concat(), "model.paretau");
+}
+
+#[test]
+fn effects_are_replaced_whole_or_not_at_all() {
+    let effect = ["effect", "other.paretau", "people.csv", "--out", "effects.csv", "--quiet"];
+    replaced_whole_or_not_at_all(&effect, "effects.csv");
+}
+
+#[test]
+fn a_page_is_replaced_whole_or_not_at_all() {
+    replaced_whole_or_not_at_all(&["report", "other.paretau", "--out", "page.html", "--quiet"], "page.html");
+}
+
+/// Records without the seconds they took.
+fn records(bytes: &[u8]) -> Vec<serde_json::Value> {
+    let mut all: Vec<serde_json::Value> =
+        std::str::from_utf8(bytes).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    all.iter_mut().for_each(|record| drop(record.as_object_mut().unwrap().remove("seconds")));
+    all.sort_by_key(|record| record["key"].as_str().unwrap().to_owned());
+    all
+}
+
+#[test]
+fn a_run_goes_on_when_there_is_room_again() {
+    let folder = prepared();
+    let at = folder.path();
+    let run = |out: &'static str| ["run", "plan.toml", "--out", out, "--resume", "--quiet", "--threads", "1"];
+    ok(at, &run("whole"));
+    let whole = files(&at.join("whole"));
+    let mut calls = 0;
+    let mut failed = 0;
+    loop {
+        assert!(calls < 400, "the run needs more than 400 calls");
+        let done = on_a_disk_of(at, calls, &run("full"));
+        let text = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(!text.contains("panicked"), "{text}");
+        let ended = done.status.success();
+        if !ended {
+            failed += 1;
+            assert_eq!(done.status.code(), Some(3), "after {calls} calls: {text}");
+            assert!(text.contains("No space left"), "after {calls} calls: {text}");
+        }
+        // Whatever is there is whole, and nothing temporary stays.
+        for (name, bytes) in files(&at.join("full")) {
+            assert!(!name.contains(".tmp"), "{name} stayed after {calls} calls");
+            if name == "records.jsonl" {
+                assert!(records(&bytes).len() <= 2);
+            } else if !name.ends_with(".lock") && !matches!(&*name, "table.md" | "report.html") {
+                assert!(whole.get(&name) == Some(&bytes), "{name} is not whole after {calls} calls");
+            }
+        }
+        if ended {
+            break;
+        }
+        // Every call of the first cell, then some of those that write tables and pages.
+        calls += if calls < 16 { 1 } else { 5 };
+        if calls % 2 == 0 {
+            let _ = std::fs::remove_dir_all(at.join("full"));
+        }
+    }
+    assert!(failed > 8, "the run touched hardly any disk");
+    ok(at, &run("full"));
+    let after = files(&at.join("full"));
+    assert_eq!(records(&after["records.jsonl"]), records(&whole["records.jsonl"]));
+    assert_eq!(after.keys().collect::<Vec<_>>(), whole.keys().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_search_goes_on_when_there_is_room_again() {
+    let folder = prepared();
+    let at = folder.path();
+    let tune = |file: &'static str| {
+        let data = ["tune", "people.csv", "--treatment", "t", "--outcome", "y", "-e", "lr-2", "--trials", "4"];
+        [&data[..], &["--folds", "2", "--quiet", "--resume", "--records", file]].concat()
+    };
+    ok(at, &tune("whole.jsonl"));
+    for calls in 0..60 {
+        let done = on_a_disk_of(at, calls, &tune("full.jsonl"));
+        if done.status.success() {
+            assert!(calls > 4);
+            assert_eq!(std::fs::read(at.join("full.jsonl")).unwrap(), std::fs::read(at.join("whole.jsonl")).unwrap());
+            return;
+        }
+        let text = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.code() == Some(3) && text.contains("No space left"), "after {calls} calls: {text}");
+        let written = std::fs::read(at.join("full.jsonl")).unwrap_or_default();
+        assert!(written.is_empty() || written.ends_with(b"\n"), "half a line stayed after {calls} calls");
+        if calls % 2 == 1 {
+            let _ = std::fs::remove_file(at.join("full.jsonl"));
+        }
+    }
+    unreachable!("the search needs more than 60 calls");
+}
+
+#[test]
+fn files_may_not_grow_beyond_a_limit() {
+    // The shell's limit of 512-byte or 1024-byte blocks; the signal that comes with it is ignored, so that writing fails.
+    let folder = prepared();
+    let at = folder.path();
+    let before = files(at);
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 1; exec '{}' effect other.paretau people.csv --out effects.csv --quiet",
+        env!("CARGO_BIN_EXE_paretau")
+    );
+    let done = Command::new("sh").args(["-c", &script]).current_dir(at).output().unwrap();
+    let text = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert_eq!(done.status.code(), Some(3), "{text}");
+    assert!(text.contains("File too large"), "{text}");
+    assert!(files(at) == before);
+}
+
+#[test]
+fn without_memory_older_files_stay_whole() {
+    let folder = prepared();
+    let at = folder.path();
+    let mut outcomes = BTreeMap::new();
+    for megabytes in [60, 120, 160, 200, 240, 280, 320, 400, 500] {
+        let before = files(at);
+        let script = format!(
+            "ulimit -c 0; ulimit -v {}; exec '{}' fit people.csv --treatment t --outcome y -e lr-2 --out model.paretau \
+             --quiet --threads 2",
+            megabytes * 1024,
+            env!("CARGO_BIN_EXE_paretau")
+        );
+        let done = Command::new("sh").args(["-c", &script]).current_dir(at).output().unwrap();
+        outcomes.insert(megabytes, done.status.success());
+        if done.status.success() {
+            break;
+        }
+        let text = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(!text.contains("panicked"), "with {megabytes} MB: {text}");
+        let mut after = files(at);
+        after.retain(|name, _| !name.contains(".tmp"));
+        assert!(after == before, "with {megabytes} MB: {text}");
+    }
+    assert!(outcomes.values().any(|done| *done) && outcomes.values().any(|done| !*done), "{outcomes:?}");
+}
