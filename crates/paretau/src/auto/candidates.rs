@@ -99,9 +99,9 @@ pub fn candidates(shape: &Shape, effort: Effort) -> Vec<Candidate> {
         }
     } else {
         all.extend(["t-learner", "x-learner", "dr-learner"].map(Candidate::new));
-        all.push(Candidate::over("t-learner", "boosting", "t-learner over boosting"));
+        all.push(Candidate::over("x-learner", "stack", "x-learner over a stack"));
         if effort != Effort::Quick {
-            all.push(Candidate::over("x-learner", "stack", "x-learner over a stack"));
+            all.push(Candidate::over("t-learner", "stack", "t-learner over a stack"));
         }
     }
     all.push(Candidate::new("causal-forest"));
@@ -135,7 +135,7 @@ mod tests {
     fn shape_and_effort_decide() {
         let shape = Shape { n_rows: 1000, n_cols: 20, smaller_arm: 400, sparse: false };
         let quick = names(shape, Effort::Quick);
-        let trees = ["t-learner", "x-learner", "dr-learner", "t-learner over boosting", "causal-forest"];
+        let trees = ["t-learner", "x-learner", "dr-learner", "x-learner over a stack", "causal-forest"];
         assert_eq!(quick, [&["lr-2"], &trees[..]].concat());
         let normal = names(shape, Effort::Normal);
         assert!(quick.iter().all(|name| normal.contains(name)) && normal.contains(&"tarnet"));
