@@ -28,13 +28,13 @@ pub enum BoostingLoss {
 /// | `learning_rate` | 0.1 | share of a tree's step that is taken |
 /// | `max_leaves` | chosen on held-out rows | leaves per tree |
 /// | `max_depth` | no limit | deepest level |
-/// | `min_leaf_size` | 10 | fewest rows of a leaf |
+/// | `min_leaf_size` | 20 | fewest rows of a leaf |
 /// | `l2` | 1 | penalty on leaf values, in rows |
 /// | `max_samples` | 1 | share of the rows that a tree sees |
 /// | `feature_share` | 1 | share of the columns that a tree sees |
 /// | `folds` | 5 | models, each stopped by the rows it holds out; 1 is one model of all rows and rounds |
 /// | `patience` | 30 | rounds without a better prediction of held-out rows before stopping |
-/// | `max_bins` | 256 | bins per column, one of them for missing values |
+/// | `max_bins` | 256 | bins per column at most, one of them for missing values; of few rows there are fewer |
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BoostingConfig {
@@ -60,7 +60,7 @@ pub struct BoostingConfig {
     pub folds: usize,
     /// Rounds without a better prediction of held-out rows before stopping.
     pub patience: usize,
-    /// Bins per column.
+    /// Bins per column, at most.
     pub max_bins: usize,
 }
 
@@ -72,7 +72,7 @@ impl Default for BoostingConfig {
             learning_rate: 0.1,
             max_leaves: None,
             max_depth: None,
-            min_leaf_size: 10,
+            min_leaf_size: 20,
             l2: 1.0,
             max_samples: 1.0,
             feature_share: 1.0,
@@ -130,7 +130,11 @@ pub(super) const PARAMS: &[ParamSpec] = &[
          with n_estimators rounds.",
     ),
     ParamSpec::new("patience", input::COUNT, "Rounds without a better prediction of held-out rows before stopping."),
-    ParamSpec::new("max_bins", input::BINS, "Bins per column, one of them for missing values."),
+    ParamSpec::new(
+        "max_bins",
+        input::BINS,
+        "Bins per column at most, one of them for missing values; of few rows there are fewer.",
+    ),
 ];
 
 /// Boosting with checked parameters.

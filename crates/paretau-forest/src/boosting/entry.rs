@@ -33,8 +33,10 @@ impl BaseEntry for BoostingBase {
     fn for_nuisances(&self, n_rows: usize) -> Option<Params> {
         // With fewer rows, lines and forests predict as well in less time.
         const FEWEST_ROWS: usize = 400;
-        (n_rows >= FEWEST_ROWS)
-            .then(|| Params::none().with("max_leaves", 8).with("n_estimators", 300).with("patience", 20))
+        const MANY_ROWS: usize = 5000;
+        let quick = Params::none().with("n_estimators", 300).with("patience", 15);
+        let leaves = if n_rows < MANY_ROWS { 4 } else { 8 };
+        (n_rows >= FEWEST_ROWS).then(|| quick.with("max_leaves", leaves))
     }
 
     fn build(&self, params: &Params) -> Result<Box<dyn Regressor>> {

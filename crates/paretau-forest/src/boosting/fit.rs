@@ -21,8 +21,14 @@ use crate::tree::Tree;
 
 /// Rounds that the folds' models grow between two looks at the held-out rows.
 const ROUNDS_AT_A_TIME: usize = 10;
-/// Leaves per tree that are tried when none are given: few, for sums of simple effects; and many, for interactions.
-const LEAVES_TRIED: [usize; 2] = [4, 24];
+/// Leaves per tree that are tried when none are given: few, for sums of simple effects; and many, for interactions, where
+/// there are rows enough to find them.
+const LEAVES_TRIED: [usize; 2] = [4, 16];
+/// Rows from which on many leaves are tried too.
+const MANY_ROWS: usize = 1000;
+/// Rows per bin, about, unless that leaves few bins: of few rows, finer bins cost time and tell nothing more.
+const ROWS_PER_BIN: usize = 8;
+const FEW_BINS: usize = 32;
 /// A tree's step in log-odds, at most.
 const LARGEST_STEP: f64 = 10.0;
 
@@ -54,7 +60,8 @@ pub(super) fn fit(config: &BoostingConfig, task: &RegressionTask<'_>, ctx: &FitC
     input::check_regression(task)?;
     let n = task.x.n_rows();
     let loss = BoostingRegressor::loss(config, task.target);
-    let binned = binned_rows(task.x, task.columns, config.max_bins, false)?;
+    let n_bins = config.max_bins.min((n / ROWS_PER_BIN).max(FEW_BINS));
+    let binned = binned_rows(task.x, task.columns, n_bins, false)?;
     let Cells::Byte(cells) = &binned.codes.cells else {
         return Err(Error::internal("boosting", "columns were not binned to bytes"));
     };
@@ -76,7 +83,12 @@ pub(super) fn fit(config: &BoostingConfig, task: &RegressionTask<'_>, ctx: &FitC
         boost::<2>(&rows, &parts)?
     };
     let has_held_out = parts.iter().all(|part| !part.held_out.is_empty());
-    let held_out = if has_held_out { chosen.held_out(&rows, &parts) } else { vec![] };
+    let mut chosen = chosen;
+    let mut held_out = if has_held_out { chosen.held_out(&rows, &parts) } else { vec![] };
+    if has_held_out && chosen.rounds > 0 && !chosen.is_better_than_chance(&rows, &parts, &held_out) {
+        chosen.drop_trees();
+        held_out = chosen.held_out(&rows, &parts);
+    }
     let mut forest = Forest::empty(binned.bins.clone(), 1, 1);
     chosen.models.iter().flat_map(|model| &model.trees).for_each(|tree| forest.push(tree));
     if forest.n_trees() == 0 {
@@ -181,9 +193,13 @@ struct Boosted {
 
 /// The models of all folds, with the leaves that predict held-out rows best.
 fn boost<const L: usize>(rows: &Rows<'_>, parts: &[Part]) -> Result<Boosted> {
-    let given = rows.config.max_leaves.map(|leaves| vec![leaves]);
+    let tried = match rows.config.max_leaves {
+        Some(leaves) => vec![leaves],
+        None if rows.y.len() < MANY_ROWS => LEAVES_TRIED[..1].to_vec(),
+        None => LEAVES_TRIED.to_vec(),
+    };
     let mut chosen: Option<Boosted> = None;
-    for (k, max_leaves) in given.unwrap_or_else(|| LEAVES_TRIED.to_vec()).into_iter().enumerate() {
+    for (k, max_leaves) in tried.into_iter().enumerate() {
         let seed = rows.ctx.seed.named("leaves").indexed(k as u64);
         let next = boost_with::<L>(rows, parts, max_leaves, seed)?;
         if chosen.as_ref().is_none_or(|best| next.held_out_loss < best.held_out_loss) {
@@ -381,6 +397,29 @@ fn columns(rows: &Rows<'_>, seed: Seed) -> Vec<u16> {
 }
 
 impl Boosted {
+    /// Whether held-out rows are predicted better than by constants, by more than one standard error. The best of many
+    /// rounds always looks a little better than the first, even where there is nothing to learn.
+    fn is_better_than_chance(&self, rows: &Rows<'_>, parts: &[Part], held_out: &[f64]) -> bool {
+        let (mut sum, mut squares, mut n) = (0.0, 0.0, 0.0);
+        for (model, part) in self.models.iter().zip(parts) {
+            for &i in &part.held_out {
+                let before = rows.loss.value(model.start, rows.y[i]);
+                let gain = rows.w(i as u32)
+                    * (before - rows.loss.value(held_out[i].clamp(-rows.bound(), rows.bound()), rows.y[i]));
+                sum += gain;
+                squares += gain * gain;
+                n += 1.0;
+            }
+        }
+        sum > (squares - sum * sum / n).max(0.0).sqrt()
+    }
+
+    /// Leaves only the constants.
+    fn drop_trees(&mut self) {
+        self.models.iter_mut().for_each(|model| model.trees.clear());
+        self.rounds = 0;
+    }
+
     /// Scores of every row by the model that has not seen it.
     fn held_out(&self, rows: &Rows<'_>, parts: &[Part]) -> Vec<f64> {
         let codes = rows.codes();
