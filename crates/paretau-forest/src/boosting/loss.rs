@@ -33,7 +33,9 @@ impl Loss {
     pub(crate) fn derivatives(self, score: f64, y: f64) -> (f64, f64) {
         match self {
             Self::Squared => (score - y, 1.0),
-            Self::Absolute => (if score > y { 1.0 } else { f64::from(i8::from(score < y)) * -1.0 }, 1.0),
+            Self::Absolute if score > y => (1.0, 1.0),
+            Self::Absolute if score < y => (-1.0, 1.0),
+            Self::Absolute => (0.0, 1.0),
             Self::Logistic => {
                 let p = sigmoid(score);
                 (p - y, p * (1.0 - p))
