@@ -62,7 +62,7 @@ mod _paretau {
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_init]
-    fn init(_: &Bound<'_, PyModule>) -> PyResult<()> {
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::detach::quiet_panics();
         Ok(())
     }
