@@ -83,7 +83,7 @@ fn class(name: &str, entries: &[&Value]) -> Result<String> {
             out,
             "    {} : {}{optional}, default {}",
             text(param, "name"),
-            if text(param, "type") == BASE { "str or dict" } else { text(param, "type") },
+            if text(param, "type") == BASE { "str, dict or regressor of scikit-learn's kind" } else { text(param, "type") },
             literal(&param["default"])
         );
         let none = if param["optional"] == true { " None lets the data decide." } else { "" };
@@ -178,7 +178,8 @@ fn literal(value: &Value) -> String {
 fn hint(param: &Value) -> String {
     let kind = match text(param, "type") {
         "list[int]" => "Sequence[int]",
-        BASE => "str | dict[str, Any]",
+        // A name, a dict, or any regressor of scikit-learn's kind, which has no type of its own.
+        BASE => "Any",
         other => other,
     };
     if param["optional"] == true { format!("{kind} | None") } else { kind.to_owned() }
@@ -240,8 +241,8 @@ mod tests {
         assert_eq!(made.matches("\nclass ").count(), 2);
         assert!(made.contains("\"one\": {},\n        \"two\": {\"kind\": \"b\"},"));
         assert!(made.contains("widths: Sequence[int] | None = (3,),"));
-        assert!(made.contains("base : str or dict, default \"forest\""));
-        assert!(made.contains("base: str | dict[str, Any] = \"forest\","));
+        assert!(made.contains("base : str, dict or regressor of scikit-learn's kind, default \"forest\""));
+        assert!(made.contains("base: Any = \"forest\","));
         assert!(made.contains("How wide. Takes a list. None lets the data decide."));
     }
 

@@ -29,6 +29,9 @@ pub(crate) struct Common {
     /// No progress and no notes on stderr
     #[arg(long, global = true, display_order = 903)]
     pub(crate) quiet: bool,
+    /// File that keeps a log: the command, stages, notes and errors with their times; written at its end
+    #[arg(long, global = true, value_name = "FILE", display_order = 904)]
+    pub(crate) log: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -43,6 +46,8 @@ pub(crate) enum Command {
     Simulate(SimulateArgs),
     /// Show how a data file is understood: each column's kind, range, gaps, oddities and role
     Check(CheckArgs),
+    /// Write a commented configuration for `fit --config` from a data file
+    Init(InitArgs),
     /// Fit one estimator and write one model file
     Fit(FitArgs),
     /// Predict each row's effect with a fitted model
@@ -71,12 +76,12 @@ pub(crate) enum Command {
     Merge(MergeArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
-    /// Print the manual page
-    Man,
+    /// Print the manual page, or that of one command
+    Man(ManArgs),
 }
 
 /// Where the data are and what their columns mean.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct DataArgs {
     /// Data file: .csv[.gz], .tsv, .xlsx, .ods, .json, .ndjson, .parquet, .arrow, .feather, .npz, .svm, a News pair, or -
     /// for CSV on stdin;
@@ -90,7 +95,7 @@ pub(crate) struct DataArgs {
 }
 
 /// What columns mean.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct RoleArgs {
     /// Treatment column
     #[arg(long, value_name = "COL", help_heading = "Columns")]
@@ -101,7 +106,7 @@ pub(crate) struct RoleArgs {
     /// Feature columns, e.g. 'a,b,x_*' [default: all others]
     #[arg(long, value_name = "COLS", value_delimiter = ',', help_heading = "Columns")]
     pub(crate) features: Vec<String>,
-    /// Columns to leave alone
+    /// Columns to leave out
     #[arg(long, value_name = "COLS", value_delimiter = ',', help_heading = "Columns")]
     pub(crate) ignore: Vec<String>,
     /// Column that names the rows; carried through, never a feature
@@ -128,7 +133,7 @@ pub(crate) struct RoleArgs {
 }
 
 /// How the cells of a file are written. What is not given is found from the cells, or known from the model.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct ReadArgs {
     /// Memory that the data may take, e.g. 8G or 500M; a file that claims more is refused [default: 3/4 of the machine's]
     #[arg(long, value_name = "SIZE", value_parser = crate::commands::data::memory_size, display_order = 800)]
@@ -216,15 +221,14 @@ pub(crate) struct SimulateArgs {
     pub(crate) force: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct EstimatorArgs {
-    /// Estimator, see `paretau list estimators`
-    #[arg(long, short, value_name = "NAME", default_value = paretau::DEFAULT_ESTIMATOR)]
-    pub(crate) estimator: String,
+    #[arg(long, short, value_name = "NAME", help = format!("Estimator, see `paretau list estimators` [default: {}]", paretau::DEFAULT_ESTIMATOR))]
+    pub(crate) estimator: Option<String>,
     /// A parameter, see `paretau describe NAME`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// TOML file with parameters; --set wins over it
+    /// TOML file with columns, reading and parameters, such as `paretau init` writes; flags win over it
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Share of rows that estimators with early stopping hold out
@@ -236,6 +240,33 @@ pub(crate) struct EstimatorArgs {
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
+}
+
+impl EstimatorArgs {
+    /// The estimator's name.
+    pub(crate) fn name(&self) -> &str {
+        self.estimator.as_deref().unwrap_or(paretau::DEFAULT_ESTIMATOR)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    #[arg(long, short, value_name = "NAME", help = format!("Estimator whose parameters are listed [default: {}]", paretau::DEFAULT_ESTIMATOR))]
+    pub(crate) estimator: Option<String>,
+    /// Configuration to write, or - for stdout
+    #[arg(long, value_name = "FILE", default_value = "paretau.toml")]
+    pub(crate) out: PathBuf,
+    /// Replace an existing file even if it is of another kind
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Command, e.g. fit [default: the program as a whole]
+    pub(crate) command: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -258,7 +289,7 @@ pub(crate) struct FitArgs {
     /// File that keeps the state of the training, written at intervals and on Ctrl-C (networks only)
     #[arg(long, value_name = "FILE")]
     pub(crate) checkpoint: Option<PathBuf>,
-    /// Go on from the checkpoint: the model is the one an uninterrupted fit would have given
+    /// Continue from the checkpoint: the model is the one that an uninterrupted fit would have given
     #[arg(long, requires = "checkpoint")]
     pub(crate) resume: bool,
     /// Model file to write
@@ -383,9 +414,27 @@ pub(crate) struct ReportArgs {
     /// Model file, or the folder of a run
     #[arg(value_name = "MODEL|DIR")]
     pub(crate) from: PathBuf,
-    /// Page to write
+    /// Page to write: .html, or .pdf where a Chromium or Chrome is installed
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     pub(crate) out: PathBuf,
+    /// Title of the page [default: the question]
+    #[arg(long, value_name = "TEXT", help_heading = "Words of the page")]
+    pub(crate) title: Option<String>,
+    /// Date below the title, as it is to be read, or `today`
+    #[arg(long, value_name = "DATE", help_heading = "Words of the page")]
+    pub(crate) date: Option<String>,
+    /// Words for a column or for one of its values, e.g. qsmk="Quit smoking" or qsmk:1=yes; may be repeated
+    #[arg(long = "label", value_name = "COL[:VALUE]=WORDS", help_heading = "Words of the page")]
+    pub(crate) labels: Vec<String>,
+    /// Unit of the outcome, e.g. kg
+    #[arg(long, value_name = "UNIT", help_heading = "Words of the page")]
+    pub(crate) unit: Option<String>,
+    /// Smaller outcomes are better, so that a fall is an improvement
+    #[arg(long, help_heading = "Words of the page")]
+    pub(crate) lower_is_better: bool,
+    /// Larger outcomes are better
+    #[arg(long, conflicts_with = "lower_is_better", help_heading = "Words of the page")]
+    pub(crate) higher_is_better: bool,
     /// Replace an existing file even if it is of another kind
     #[arg(long)]
     pub(crate) force: bool,

@@ -6,6 +6,9 @@ use std::process::ExitCode;
 use clap::error::ErrorKind as ClapErrorKind;
 use paretau::{Error, ErrorKind};
 
+use crate::log;
+use crate::terminal::{self, Look, Stream};
+
 /// A job whose results were printed, though some of it failed: exit code 1, and no second document on stdout.
 #[derive(Debug)]
 pub(crate) struct PartlyFailed(pub(crate) String);
@@ -18,6 +21,18 @@ impl std::fmt::Display for PartlyFailed {
 
 impl std::error::Error for PartlyFailed {}
 
+/// An argument that is missing: exit code 2.
+#[derive(Debug)]
+pub(crate) struct Required(pub(crate) String);
+
+impl std::fmt::Display for Required {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Required {}
+
 /// Prints an error to stderr (as JSON on stdout too, when JSON was asked for) and gives the exit code.
 pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
     let kind = error.chain().find_map(|cause| cause.downcast_ref::<Error>()).map(Error::kind);
@@ -28,6 +43,7 @@ pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
     }
     let code = match kind {
         Some(ErrorKind::Usage) => 2,
+        None if error.is::<Required>() => 2,
         Some(ErrorKind::Data) => 3,
         Some(ErrorKind::Interrupted) => 130,
         // Our own output could not be written: a full disk, say.
@@ -65,10 +81,13 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 }
 
 fn print_error(message: &str, json: bool, code: u8) -> ExitCode {
+    log::line(&format!("error (exit {code}): {message}"));
     if json {
         let _ = writeln!(std::io::stdout(), "{}", serde_json::json!({ "error": message, "exit_code": code }));
     }
-    let _ = writeln!(std::io::stderr(), "paretau: {message}");
+    let colours = terminal::has_colours(Stream::Err);
+    let name = if colours { terminal::painted("paretau:", Look::Error) } else { "paretau:".to_owned() };
+    let _ = writeln!(std::io::stderr(), "{name} {message}");
     ExitCode::from(code)
 }
 

@@ -8,9 +8,12 @@ mod exit;
 mod fault;
 mod interrupt;
 mod live_table;
+mod log;
 mod out_path;
 mod output;
+mod print;
 mod progress;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -23,13 +26,17 @@ fn main() -> ExitCode {
     };
     fault::hold_back();
     interrupt::listen();
-    let done = fault::caught(|| commands::run(&cli));
+    let begun = cli.common.log.as_deref().map_or(Ok(()), log::open);
+    let done = begun.and_then(|()| fault::caught(|| commands::run(&cli)));
     if !interrupt::claim_report() {
         // The interruption is being reported; the program ends there.
         std::thread::sleep(std::time::Duration::from_secs(5));
     }
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => {
+            log::line("done");
+            ExitCode::SUCCESS
+        }
         Err(error) => exit::report(&error, cli.common.json),
     }
 }

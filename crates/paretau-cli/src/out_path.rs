@@ -21,6 +21,8 @@ pub(crate) enum Kind {
     Table,
     /// A page.
     Page,
+    /// A configuration.
+    Config,
     /// Trials of a search, whose own reader looks at what is in the file.
     Trials,
 }
@@ -32,7 +34,7 @@ pub(crate) fn check(flag: &str, out: &Path, kind: Kind, others: &[&Path], force:
         return Ok(());
     }
     if others.iter().any(|other| same_file(out, other)) {
-        let expected = "another file than those that the command reads or writes besides";
+        let expected = "a file other than those that this command reads or writes";
         return Err(bad_argument(flag, &out.display().to_string(), expected).into());
     }
     let refuse =
@@ -55,6 +57,7 @@ pub(crate) fn check(flag: &str, out: &Path, kind: Kind, others: &[&Path], force:
     let what = match kind {
         Kind::Model => "a model of paretau",
         Kind::Page => "a page of paretau",
+        Kind::Config => "a configuration made by `paretau init`",
         _ => "a table of the kind that its name says",
     };
     refuse(format!("there is a file already that is not {what}; choose another name, or add --force to replace it"))
@@ -102,6 +105,7 @@ fn is_replaceable(kind: Kind, path: &Path, head: &[u8]) -> bool {
         // A damaged model is replaced by a new fit without a question.
         Kind::Model => is_model || (ending == "paretau" && !is_text(head)),
         Kind::Page => head.starts_with(b"<!doctype html>") && has(b"content=\"paretau"),
+        Kind::Config => head.starts_with(crate::commands::CONFIG_HEAD.as_bytes()),
         Kind::Table => {
             let starts = |magic: &[u8]| head.starts_with(magic);
             match ending.as_str() {

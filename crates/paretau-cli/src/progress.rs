@@ -5,14 +5,14 @@ use std::io::{IsTerminal as _, Write as _};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use paretau::data::Position;
 use paretau::{Event, Observer, printable};
 
-use crate::interrupt;
+use crate::{interrupt, log};
 
 /// The bar of a stage whose steps are counted.
-const COUNTED: &str = "{msg} {bar:24} {pos}/{len} ({per_sec}, {eta} left)";
+const COUNTED: &str = "{msg} {bar:24} {pos}/{len} ({per_sec}, {left})";
 
 /// Shows events on stderr.
 pub(crate) struct Progress {
@@ -30,6 +30,7 @@ impl Progress {
 
     /// Prints a message once, beside the bar if there is one.
     pub(crate) fn print_line(&self, message: &str) {
+        log::line(message);
         if self.quiet || !self.printed.lock().unwrap_or_else(PoisonError::into_inner).insert(message.to_owned()) {
             return;
         }
@@ -54,7 +55,7 @@ impl Progress {
     pub(crate) fn reading(&self, name: &str, position: Position) {
         let (done, total, template) = match position {
             Position::Bytes { done, total } => {
-                (done, Some(total), "{msg} {bar:24} {bytes}/{total_bytes} ({bytes_per_sec}, {eta} left)")
+                (done, Some(total), "{msg} {bar:24} {bytes}/{total_bytes} ({bytes_per_sec}, {left})")
             }
             Position::Rows { done, total: Some(total) } => (done, Some(total), COUNTED),
             Position::Rows { done, total: None } => (done, None, "{msg} {spinner} {pos} ({per_sec}, {elapsed})"),
@@ -84,7 +85,7 @@ impl Progress {
         }
         let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
+            bar.set_style(style.with_key("left", time_left));
         }
         bar.set_message(name.to_owned());
         bar.enable_steady_tick(Duration::from_millis(120));
@@ -95,10 +96,21 @@ impl Progress {
     }
 }
 
+/// The time left, as far as it can be known.
+fn time_left(state: &ProgressState, out: &mut dyn std::fmt::Write) {
+    let _ = match state.pos() {
+        0 => write!(out, "time left not known yet"),
+        _ => write!(out, "{} left", HumanDuration(state.eta())),
+    };
+}
+
 impl Observer for Progress {
     fn event(&self, event: &Event) {
         match event {
-            Event::Stage { name, total } => self.start(name, *total),
+            Event::Stage { name, total } => {
+                log::line(&format!("stage: {name}"));
+                self.start(name, *total);
+            }
             Event::Progress { done } => {
                 if let Some(bar) = &*self.bar.lock().unwrap_or_else(PoisonError::into_inner) {
                     bar.set_position(*done);

@@ -116,7 +116,7 @@ fn several_arms_are_fitted_at_once() {
     )
     .unwrap();
     let (_, message) = fails(at, &fit("causal-forest"));
-    assert!(message.contains("say which one is the control with --control-value"), "{message}");
+    assert!(message.contains("name the control with --control-value"), "{message}");
 }
 
 #[test]

@@ -119,6 +119,33 @@ fn errors() {
     check(vec![("errors.txt".to_owned(), text)]);
 }
 
+/// Help, tables and prose in narrow, usual and wide terminals. Only what does not depend on the last digits of a machine.
+#[test]
+fn terminals() {
+    let folder = prepared();
+    let cases = [
+        "fit --help",
+        "report --help",
+        "check --help",
+        "list plans",
+        "list simulators",
+        "describe lr-2",
+        "check people.csv --treatment t --outcome y --quiet",
+        "init people.csv --estimator lr-2 --out - --quiet",
+    ];
+    let snapshots = [80, 100, 140].map(|width| {
+        let mut text = String::new();
+        for args in cases {
+            let mut command = common::command(folder.path());
+            let out = command.env("COLUMNS", width.to_string()).args(args.split_whitespace()).output().unwrap();
+            assert!(out.status.success(), "{args}: {}", String::from_utf8_lossy(&out.stderr));
+            text += &format!("$ paretau {args}\n{}\n", String::from_utf8(out.stdout).unwrap());
+        }
+        (format!("terminal-{width}.txt"), text)
+    });
+    check(snapshots.to_vec());
+}
+
 /// The document with every number replaced by its kind and every list by its first entry.
 fn shape(value: &Value) -> Value {
     match value {

@@ -20,12 +20,16 @@ pub enum Severity {
 /// Warnings that are more or less than a caution, by their codes: the one list.
 const SEVERITIES: &[(&str, Severity)] = &[
     ("outcome-determined", Severity::Serious),
+    ("treatment-determined", Severity::Serious),
+    ("outcome-nearly-determined", Severity::Serious),
     ("arms-hardly-overlap", Severity::Serious),
     ("heavy-tail", Severity::Serious),
     ("small-effective-sample", Severity::Serious),
     ("arms-not-balanced", Severity::Serious),
     ("second-opinion-differs", Severity::Serious),
     ("few-rows", Severity::Serious),
+    ("near-copies", Severity::Note),
+    ("identifier-suspect", Severity::Note),
     ("tail-fit-fell-back", Severity::Note),
 ];
 

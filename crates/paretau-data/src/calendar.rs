@@ -190,7 +190,7 @@ fn month_named(text: &str) -> Option<i64> {
 }
 
 /// The date, with the time of day (to the second) when there is one, as ISO text.
-pub(crate) fn format_iso(value: f64) -> String {
+pub fn format_iso(value: f64) -> String {
     // Rounding first lets 23:59:59.9999999, a float's idea of midnight, come out as the next day.
     let seconds = (value * 86_400.0).round();
     let days = (seconds / 86_400.0).floor();

@@ -18,6 +18,7 @@ pub mod simulate;
 mod table;
 mod write;
 
+pub use calendar::format_iso as iso_date;
 pub use catalog::{DATASETS, Dataset, data_folder};
 pub use encoder::{Encoder, EncoderPolicy, TransformReport};
 pub use profile::{ColumnProfile, profile};

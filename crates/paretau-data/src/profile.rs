@@ -76,7 +76,7 @@ fn describe(table: &Table, column: &TableColumn, spec: &RoleSpec) -> ColumnProfi
             let (lo, hi) =
                 present.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), &v| (lo.min(v), hi.max(v)));
             let shown = |value: f64| {
-                if column.is_date { crate::calendar::format_iso(value) } else { format_number(value) }
+                if column.is_date { crate::calendar::format_iso(value) } else { brief(value) }
             };
             let range = if present.is_empty() { String::new() } else { format!("{} to {}", shown(lo), shown(hi)) };
             let kind = match column.kind() {
@@ -107,6 +107,16 @@ fn describe(table: &Table, column: &TableColumn, spec: &RoleSpec) -> ColumnProfi
     }
     let role = role(column, spec, distinct, n - missing);
     ColumnProfile { name: column.name.clone(), kind, range, missing, distinct, oddities, role }
+}
+
+/// A number in at most six significant digits, whole numbers whole: a range is for orientation.
+fn brief(value: f64) -> String {
+    let whole = format_number(value);
+    if whole.len() <= 8 || value.fract() == 0.0 {
+        return whole;
+    }
+    let digits = (5 - value.abs().log10().floor() as i32).clamp(0, 300) as usize;
+    format_number(format!("{value:.digits$}").parse().unwrap_or(value))
 }
 
 /// The commonest levels.

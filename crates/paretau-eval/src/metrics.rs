@@ -207,7 +207,7 @@ pub const METRICS: &[Metric] = &[
     },
     Metric {
         name: "calibration",
-        summary: "slope of the seen effect on the predicted one around its mean; 1 is calibrated, above 0 distinguishes rows",
+        summary: "slope of the estimated effect on the predicted one around its mean; 1 is calibrated, above 0 distinguishes rows",
         better: Better::NearOne,
         needs: Needs::Nuisance,
         compute: |e| {
@@ -216,7 +216,7 @@ pub const METRICS: &[Metric] = &[
     },
     Metric {
         name: "calibration_mean",
-        summary: "slope of the seen effect on the mean predicted effect; 1 is calibrated",
+        summary: "slope of the estimated effect on the mean predicted effect; 1 is calibrated",
         better: Better::NearOne,
         needs: Needs::Nuisance,
         compute: |e| Ok(e.rows.zip(e.nuisance).and_then(|(rows, nuisance)| calibration(&rows, nuisance, e.tau).mean)),

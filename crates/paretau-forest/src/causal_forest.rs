@@ -344,7 +344,7 @@ pub(crate) fn warn_unseen(n: usize, out: &mut Diagnostics) {
     if n > 0 {
         out.warn(
             "no-out-of-bag-tree",
-            format!("{n} training rows were seen by every tree and got the overall effect instead; grow more trees"),
+            format!("{n} training rows were used by every tree and got the overall effect instead; grow more trees"),
         );
     }
 }

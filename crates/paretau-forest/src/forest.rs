@@ -147,7 +147,7 @@ where
 }
 
 impl Forest {
-    fn empty(bins: Arc<Bins>, width: usize, bag: usize) -> Self {
+    pub(crate) fn empty(bins: Arc<Bins>, width: usize, bag: usize) -> Self {
         Self { bins, width, bag, nodes: vec![], leaves: vec![], sets: vec![], roots: vec![], first_set: vec![] }
     }
 
@@ -159,7 +159,7 @@ impl Forest {
         self.leaves.reserve(room(trees.iter().map(|t| t.leaves.len()).sum()));
     }
 
-    fn push(&mut self, tree: &Tree) {
+    pub(crate) fn push(&mut self, tree: &Tree) {
         let (node_at, leaf_at) = (self.nodes.len() as u32, (self.leaves.len() / self.width.max(1)) as u32);
         self.roots.push(node_at);
         self.first_set.push(self.sets.len() as u32);

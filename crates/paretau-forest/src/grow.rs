@@ -107,7 +107,7 @@ struct Pending {
 }
 
 /// Sets a tree can number; splits on categories stop beyond.
-const MAX_SETS: usize = u16::MAX as usize;
+pub(crate) const MAX_SETS: usize = u16::MAX as usize;
 
 /// Grows a tree on the rows in `work.sample`. `cells` are the columns of `codes`.
 pub(crate) fn grow<R, S, F, C, const L: usize>(
@@ -312,7 +312,7 @@ fn best_of_columns<'a, Label, S: SplitRule<Label, L>, C: Code, const L: usize>(
     (best.gain > 0.0).then_some(best)
 }
 
-fn sends_left(best: &Best, code: u16, missing: u16) -> bool {
+pub(crate) fn sends_left(best: &Best, code: u16, missing: u16) -> bool {
     if code == missing {
         return best.missing_left;
     }
@@ -322,7 +322,7 @@ fn sends_left(best: &Best, code: u16, missing: u16) -> bool {
     }
 }
 
-fn inner(best: &Best, child: u32, sets: &mut Vec<crate::tree::LevelSet>) -> Node {
+pub(crate) fn inner(best: &Best, child: u32, sets: &mut Vec<crate::tree::LevelSet>) -> Node {
     let mut marks = if best.missing_left { MISSING_LEFT } else { 0 };
     let cut = match best.cut {
         Cut::Threshold(cut) => cut,
@@ -336,7 +336,7 @@ fn inner(best: &Best, child: u32, sets: &mut Vec<crate::tree::LevelSet>) -> Node
 }
 
 /// Moves rows that go left to the front, keeping the order on both sides; gives back how many there are.
-fn partition(rows: &mut [u32], spare: &mut [u32], goes_left: impl Fn(u32) -> bool) -> usize {
+pub(crate) fn partition(rows: &mut [u32], spare: &mut [u32], goes_left: impl Fn(u32) -> bool) -> usize {
     let (mut left, mut right) = (0, 0);
     for k in 0..rows.len() {
         let row = rows[k];

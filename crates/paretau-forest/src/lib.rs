@@ -7,6 +7,7 @@
 mod arms;
 mod bags;
 mod bins;
+mod boosting;
 mod causal_forest;
 mod causal_model;
 mod centre;
@@ -35,6 +36,7 @@ mod tree;
 mod walk;
 
 pub use arms::{ArmsForest, ArmsForestModel};
+pub use boosting::{BOOSTING, BoostedTrees, BoostingBase, BoostingConfig, BoostingLoss, BoostingRegressor};
 pub use causal_forest::{CAUSAL_FOREST, CausalForest, CausalForestConfig};
 pub use causal_model::CausalForestModel;
 pub use dml::{CAUSAL_FOREST_DML, CausalForestDml, CausalForestDmlConfig, Criterion};

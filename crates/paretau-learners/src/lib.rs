@@ -5,6 +5,8 @@
 
 mod base;
 mod design_matrix;
+mod lasso;
+mod lasso_base;
 mod linear;
 mod logistic;
 mod meta;
@@ -12,6 +14,7 @@ mod minimise;
 mod ridge;
 
 pub use base::{RIDGE, RidgeBase};
+pub use lasso_base::{LASSO, LassoBase};
 pub use linear::{LR_1, LR_2, LinearArms, LinearConfig};
 pub use logistic::{Logistic, LogisticOptions, LogisticTask};
 pub use meta::{DR_LEARNER, DrConfig, R_LEARNER, RConfig, S_LEARNER, SConfig, T_LEARNER, TConfig, X_LEARNER, XConfig};

@@ -1,4 +1,4 @@
-//! Meta-learners on the base learners that there are: forest, ridge and net.
+//! Meta-learners on the base learners that there are: forest, boosting, ridge and net.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,11 +9,11 @@ use paretau_core::{
     Dense, Design, Effects, EstimatorEntry, Features, FitContext, FittedModel, Params, Result, Seed, Toolbox,
 };
 use paretau_data::simulate::{CausalmlConfig, Simulated, causalml};
-use paretau_forest::FOREST;
+use paretau_forest::{BOOSTING, FOREST};
 use paretau_learners::{DR_LEARNER, R_LEARNER, RIDGE, S_LEARNER, T_LEARNER, X_LEARNER};
 use paretau_neural::MlpBase;
 
-const TOOLS: Toolbox = Toolbox { bases: &[&RIDGE, &FOREST, &MlpBase] };
+const TOOLS: Toolbox = Toolbox { bases: &[&RIDGE, &FOREST, &BOOSTING, &MlpBase] };
 
 static ALL: &[&dyn EstimatorEntry] = &[&S_LEARNER, &T_LEARNER, &X_LEARNER, &R_LEARNER, &DR_LEARNER];
 /// Those that learn a propensity.
@@ -56,7 +56,7 @@ fn confounded(n: usize, seed: u64) -> (Design, Vec<f64>) {
 fn every_learner_stands_on_every_base() {
     let (design, tau) = confounded(1200, 1);
     for entry in ALL {
-        for base in ["forest", "ridge", "mlp"] {
+        for base in ["forest", "boosting", "ridge", "mlp"] {
             let name = format!("{} on {base}", entry.info().name);
             let model = fit(*entry, &on(base), &design).unwrap();
             let got = model.effects(design.x()).unwrap();
@@ -98,8 +98,10 @@ fn missing_values_are_taken_where_the_base_takes_them() {
     let (design, tau) = confounded(1200, 2);
     let holes = with_holes(&design);
     for entry in ALL {
-        let got = effects(*entry, &on("forest"), &holes);
-        assert!(rmse(&got.tau, &tau) < 1.2, "{}: {}", entry.info().name, rmse(&got.tau, &tau));
+        for base in ["forest", "boosting"] {
+            let got = effects(*entry, &on(base), &holes);
+            assert!(rmse(&got.tau, &tau) < 1.2, "{} on {base}: {}", entry.info().name, rmse(&got.tau, &tau));
+        }
         for base in ["ridge", "mlp"] {
             let error = fit(*entry, &on(base), &holes).unwrap_err().to_string();
             assert!(error.contains("missing"), "{} on {base}: {error}", entry.info().name);
@@ -136,7 +138,7 @@ fn an_arm_of_one_row_is_refused_by_name() {
     t[7] = 1;
     let lonely = Design::new(design.x().clone(), t, design.y().to_vec()).unwrap();
     for entry in ALL.iter().filter(|entry| entry.info().name != "s-learner") {
-        for base in ["forest", "ridge", "mlp"] {
+        for base in ["forest", "boosting", "ridge", "mlp"] {
             let error = fit(*entry, &on(base), &lonely).unwrap_err().to_string();
             assert!(error.contains("1 row of arm 1") && error.contains("at least two rows of each arm"), "{error}");
         }

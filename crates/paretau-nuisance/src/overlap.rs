@@ -152,7 +152,7 @@ impl OverlapReport {
             let khat =
                 arm.khat.map_or("no tail".to_owned(), |k| format!("k-hat {k:.2} (limit {:.2})", arm.khat_threshold));
             lines.push(format!(
-                "{name}: {} rows, {khat}, effective rows {:.0} raw, {:.0} truncated, {:.0} smoothed",
+                "{name}: {} rows, {khat}; effective sample size {:.0} with raw weights, {:.0} truncated, {:.0} smoothed",
                 arm.n, arm.ess_raw, arm.ess_truncated, arm.ess_smoothed
             ));
         }

@@ -1,7 +1,10 @@
-//! Whom to treat and what could overturn the answer: requests and findings as JSON.
+//! Whom to treat, what could overturn the answer, which estimator to trust, which columns matter for what: requests and
+//! findings as JSON.
 
 use paretau::data::RoleSpec;
-use paretau::{Cost, PolicyRequest, RefuteRequest, Seed, SensitivityRequest, with_threads};
+use paretau::{
+    CompareOptions, Cost, PolicyRequest, RefuteRequest, RolesOptions, Seed, SensitivityRequest, with_threads,
+};
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::json;
@@ -85,4 +88,47 @@ pub(crate) fn refute(
         with_threads(n_jobs, || paretau::refute(table, &roles, &request, Seed(seed), observer))
     })?;
     text(&found)
+}
+
+/// Estimators side by side on rows that their fits did not see.
+#[pyfunction]
+#[pyo3(signature = (table, *, roles, estimators, folds, seed, n_jobs, listener))]
+#[allow(clippy::too_many_arguments)] // a private function, called in one place with keywords
+pub(crate) fn compare_estimators(
+    py: Python<'_>,
+    table: &Bound<'_, Table>,
+    roles: &str,
+    estimators: Vec<String>,
+    folds: usize,
+    seed: u64,
+    n_jobs: Option<usize>,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let roles: RoleSpec = parse("roles", roles)?;
+    let table = table.borrow_mut().take()?;
+    let found = detach_with_events(py, listener.as_ref(), |observer| {
+        let options = CompareOptions { estimators, folds, seed: Seed(seed), observer, ..CompareOptions::default() };
+        with_threads(n_jobs, || paretau::compare(table, &roles, &options))
+    })?;
+    text(&json!({ "comparison": found, "verdict": found.verdict() }))
+}
+
+/// Which columns steer the treatment, the outcome, or both.
+#[pyfunction]
+#[pyo3(signature = (table, *, roles, fdr, seed, n_jobs))]
+pub(crate) fn test_roles(
+    py: Python<'_>,
+    table: &Bound<'_, Table>,
+    roles: &str,
+    fdr: f64,
+    seed: u64,
+    n_jobs: Option<usize>,
+) -> PyResult<String> {
+    let roles: RoleSpec = parse("roles", roles)?;
+    let table = table.borrow_mut().take()?;
+    let found = detach_with_events(py, None, |observer| {
+        let options = RolesOptions { fdr, seed: Seed(seed), observer };
+        with_threads(n_jobs, || paretau::test_roles(table, &roles, &options))
+    })?;
+    text(&json!({ "tested": found, "words": found.in_words() }))
 }

@@ -80,7 +80,7 @@ pub(crate) fn of_panic(payload: &(dyn std::any::Any + Send)) -> PyErr {
 }
 
 /// The libraries' messages name options as the command line spells them (`--treated-value`); here they are arguments.
-fn in_python(message: &str) -> String {
+pub(crate) fn in_python(message: &str) -> String {
     let mut out = String::with_capacity(message.len());
     for (k, part) in message.split("--").enumerate() {
         let name_ends = part.find(|c: char| !(c.is_ascii_lowercase() || c == '-')).unwrap_or(part.len());
@@ -90,6 +90,13 @@ fn in_python(message: &str) -> String {
         } else if name.is_empty() || name.starts_with('-') {
             out.push_str("--");
             out.push_str(part);
+        } else if name == "ignore" {
+            // Classes have no such argument: what is not to be read is not handed over.
+            out.push_str("ignore= (of paretau.fit), or drop from X:");
+            out.push_str(rest);
+        } else if name == "in-sample" {
+            out.push_str("in_sample=True");
+            out.push_str(rest);
         } else {
             out.push_str(&name.replace('-', "_"));
             out.push('=');

@@ -12,10 +12,12 @@ mod detach;
 mod distances;
 mod error;
 mod experiment;
+mod foreign_base;
 mod kernels;
 mod metrics;
 mod model;
 mod registry;
+mod scored_rows;
 mod simulate;
 mod table;
 
@@ -27,11 +29,13 @@ mod _paretau {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::decisions::{policy, refute, sensitivity};
+    use crate::decisions::{compare_estimators, policy, refute, sensitivity, test_roles};
     #[pymodule_export]
     use crate::distances::{mmd_rbf, mmd_rbf_f32, sinkhorn};
     #[pymodule_export]
     use crate::experiment::{compare, run, tune};
+    #[pymodule_export]
+    use crate::foreign_base::{lend_base, return_base};
     #[pymodule_export]
     use crate::kernels::{
         ess, gpd_fit, khat_threshold, pareto_smooth, pareto_smooth_vjp, psis, soft_pareto, soft_pareto_vjp, soft_rank,
@@ -43,6 +47,8 @@ mod _paretau {
     use crate::model::{Model, evaluate, fit};
     #[pymodule_export]
     use crate::registry::{describe, describe_all, list_metrics};
+    #[pymodule_export]
+    use crate::scored_rows::ScoredRows;
     #[pymodule_export]
     use crate::simulate::simulate;
     #[pymodule_export]

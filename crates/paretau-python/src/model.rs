@@ -3,15 +3,19 @@
 use std::path::PathBuf;
 
 use paretau::data::RoleSpec;
-use paretau::{Basis, EvaluateOptions, FitOptions, InSample, IntervalKind, Params, Predictions, Seed, with_threads};
+use paretau::{
+    Basis, EvaluateOptions, FitOptions, InSample, IntervalKind, Params, Population, Predictions, Seed, Toolbox,
+    with_threads,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::arrays::to_array;
+use crate::arrays::{Out, to_array};
 use crate::detach::{detach, detach_with_events};
-use crate::error::{of_model_file, to_py, usage};
+use crate::error::{in_python, of_model_file, to_py, usage};
+use crate::foreign_base::{TOOLBOX, pickling};
 use crate::table::Table;
 
 /// A fitted model. Immutable, so threads may share it.
@@ -40,8 +44,15 @@ pub(crate) fn fit(
     let params: Params = parse("params", params)?;
     let table = table.borrow_mut().take()?;
     let inner = detach_with_events(py, listener.as_ref(), |observer| {
-        let options =
-            FitOptions { params, seed: Seed(seed), valid_share, intervals, observer, ..FitOptions::new(estimator) };
+        let options = FitOptions {
+            params,
+            seed: Seed(seed),
+            valid_share,
+            intervals,
+            observer,
+            tools: &TOOLBOX,
+            ..FitOptions::new(estimator)
+        };
         with_threads(n_jobs, || paretau::fit(table, &roles, &options))
     })?;
     Ok(Model { inner })
@@ -62,10 +73,12 @@ impl Model {
         Ok(Self { inner: detach(py, of_model_file, || paretau::Model::load(&path))? })
     }
 
-    /// A model from the bytes of its file.
+    /// A model from the bytes of its file, or, where they came with a pickle, with base learners of Python's.
     #[staticmethod]
-    fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
-        Ok(Self { inner: detach(py, of_model_file, || paretau::Model::from_bytes(bytes))? })
+    #[pyo3(signature = (bytes, *, pickled = false))]
+    fn from_bytes(py: Python<'_>, bytes: &[u8], pickled: bool) -> PyResult<Self> {
+        let tools: &Toolbox = if pickled { &TOOLBOX } else { &paretau::TOOLBOX };
+        Ok(Self { inner: detach(py, of_model_file, || paretau::Model::from_bytes_with(bytes, tools))? })
     }
 
     /// Writes the model's file, whole or not at all.
@@ -73,33 +86,67 @@ impl Model {
         detach(py, to_py, || self.inner.save(&path))
     }
 
-    /// The bytes of the model's file.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = detach(py, to_py, || self.inner.to_bytes())?;
+    /// The bytes of the model's file; for a pickle, they may hold base learners of Python's.
+    #[pyo3(signature = (*, pickled = false))]
+    fn to_bytes<'py>(&self, py: Python<'py>, pickled: bool) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes =
+            detach(py, to_py, || if pickled { pickling(|| self.inner.to_bytes()) } else { self.inner.to_bytes() })?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     /// Facts about the fit, as JSON.
     fn about(&self) -> PyResult<String> {
-        serde_json::to_string(self.inner.about()).map_err(|e| usage(e.to_string()))
+        let mut about = self.inner.about().clone();
+        about.warnings.iter_mut().for_each(|warning| warning.message = in_python(&warning.message));
+        about.notes.iter_mut().for_each(|note| *note = in_python(note));
+        serde_json::to_string(&about).map_err(|e| usage(e.to_string()))
+    }
+
+    /// What the fit found about its training rows, as JSON; `null` for files of early versions.
+    fn findings(&self) -> PyResult<String> {
+        serde_json::to_string(&self.inner.findings()).map_err(|e| usage(e.to_string()))
     }
 
     /// The fit in a few lines.
     fn summary(&self) -> String {
-        self.inner.summary()
+        in_python(&self.inner.summary())
+    }
+
+    /// An average effect of an arm (1 is the first behind the control): value, standard error and ends of the interval.
+    #[pyo3(signature = (population, *, arm, level))]
+    fn average(&self, population: &str, arm: usize, level: f64) -> PyResult<(f64, f64, f64, f64)> {
+        let population = Population::find(population).map_err(to_py)?;
+        let found = self.inner.average(population, arm).map_err(to_py)?;
+        let (lo, hi) = found.interval(level);
+        Ok((found.value, found.se, lo, hi))
+    }
+
+    /// Effects of the training rows by parts that did not see them, one array per arm; `None` when there are none.
+    fn held_out_effects<'py>(&self, py: Python<'py>) -> Option<Vec<Out<'py>>> {
+        Some(self.inner.held_out_effects()?.iter().map(|tau| to_array(py, tau.clone())).collect())
+    }
+
+    /// The input column that each encoded column comes from.
+    fn encoded_owners<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let out = PyDict::new(py);
+        for (column, owner) in self.inner.encoder().owners() {
+            out.set_item(column, owner)?;
+        }
+        Ok(out)
     }
 
     /// The arms' overlap in a few lines, warnings last.
     fn overlap_lines(&self) -> Vec<String> {
         let overlap = &self.inner.about().overlap;
-        let warnings = overlap.warnings.iter().map(|w| format!("warning: {}", w.message));
+        let warnings = overlap.warnings.iter().map(|w| format!("warning: {}", in_python(&w.message)));
         overlap.in_words().into_iter().chain(warnings).collect()
     }
 
     /// Effects of the groups that columns make of the training rows, as JSON.
-    fn group_effects(&self, py: Python<'_>, table: &Bound<'_, Table>) -> PyResult<String> {
+    #[pyo3(signature = (table, *, arm))]
+    fn group_effects(&self, py: Python<'_>, table: &Bound<'_, Table>, arm: usize) -> PyResult<String> {
         let table = table.borrow_mut().take()?;
-        let found = detach(py, to_py, || self.inner.group_effects(&table))?;
+        let found = detach(py, to_py, || self.inner.group_effects_of(&table, arm))?;
         serde_json::to_string(&found).map_err(|e| usage(e.to_string()))
     }
 
@@ -123,22 +170,54 @@ impl Model {
         self.inner.encoder().columns().iter().map(|column| column.name.clone()).collect()
     }
 
+    /// Effects of every row for each arm, in the arms' order behind the control: `tau`, and `se` if standard errors were
+    /// measured.
+    #[pyo3(signature = (table, *, n_jobs = None))]
+    fn contrasts<'py>(
+        &self,
+        py: Python<'py>,
+        table: &Bound<'py, Table>,
+        n_jobs: Option<usize>,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let table = table.borrow_mut().take()?;
+        let arms = detach(py, to_py, || with_threads(n_jobs, || self.inner.contrasts(&table)))?;
+        let of_arm = |effects: paretau::Effects| {
+            let out = PyDict::new(py);
+            out.set_item("tau", to_array(py, effects.tau))?;
+            if let Some(se) = effects.se {
+                out.set_item("se", to_array(py, se))?;
+            }
+            Ok(out)
+        };
+        arms.into_iter().map(of_arm).collect()
+    }
+
     /// Effects of every row as arrays: `tau`, `se` if standard errors were measured, `lo hi` if a level is given: ends of
-    /// intervals of the conditional or the individual effect.
-    #[pyo3(signature = (table, *, level = None, kind = "conditional", n_jobs = None))]
+    /// intervals of the conditional or the individual effect. `arm` counts from 1 behind the control.
+    #[pyo3(signature = (table, *, level = None, kind = "conditional", arm = 1, n_jobs = None))]
     fn effect<'py>(
         &self,
         py: Python<'py>,
         table: &Bound<'py, Table>,
         level: Option<f64>,
         kind: &str,
+        arm: usize,
         n_jobs: Option<usize>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let kind = IntervalKind::find(kind).map_err(to_py)?;
+        if !(1..self.inner.about().arms.len()).contains(&arm) {
+            return Err(usage(format!("there is no arm {arm}")));
+        }
+        if kind == IntervalKind::Individual && level.is_some() && self.inner.about().arms.len() > 2 {
+            return Err(usage("intervals of the individual effect are offered for two arms, not for several"));
+        }
         let table = table.borrow_mut().take()?;
         let (effects, interval) = detach(py, to_py, || {
             with_threads(n_jobs, || {
-                let (effects, _) = self.inner.contrast(&table)?;
+                let effects = match arm {
+                    1 => self.inner.contrast(&table)?.0,
+                    _ => self.inner.contrasts(&table)?.swap_remove(arm - 1),
+                };
                 let ends = |level| match kind {
                     IntervalKind::Conditional => self.inner.interval(&effects.tau, effects.se.as_deref(), level),
                     IntervalKind::Individual => self.inner.individual_interval(&table, level),
@@ -183,7 +262,8 @@ impl Model {
             })
         })?;
         let out = PyDict::new(py);
-        out.set_item("notes", report.notes())?;
+        let notes: Vec<String> = report.notes().iter().map(|note| in_python(note)).collect();
+        out.set_item("notes", notes)?;
         if let Some((e, weights)) = overlap {
             let by_arm = PyDict::new(py);
             for (arm, effects) in self.inner.about().arms[1..].iter().zip(&arms) {
@@ -246,7 +326,8 @@ pub(crate) fn evaluate(
         out.insert("heterogeneity_p".to_owned(), Value::from(p));
     }
     out.insert("in_sample".to_owned(), Value::from(found.basis == Basis::InSample));
-    Ok(serde_json::json!({ "scores": out, "notes": found.notes }).to_string())
+    let notes: Vec<String> = found.notes.iter().map(|note| in_python(note)).collect();
+    Ok(serde_json::json!({ "scores": out, "notes": notes }).to_string())
 }
 
 /// A JSON argument as its type.

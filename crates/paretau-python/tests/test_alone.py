@@ -7,7 +7,7 @@ import sys
 
 SESSION = """
 import sys
-for name in ("sklearn", "pandas", "polars", "pyarrow", "scipy"):
+for name in ("sklearn", "pandas", "polars", "pyarrow", "scipy", "matplotlib"):
     sys.modules[name] = None  # importing it fails from here on
 import pickle
 import numpy as np
@@ -36,16 +36,13 @@ assert (back.effect(X) == est.effect(X)).all()
 assert np.isfinite(est.score(X, y, treatment=t))
 assert est.summary()
 
-
-class Frame:
-    def __arrow_c_stream__(self, requested_schema=None):
-        raise AssertionError
-
-
+assert est.best_linear_projection(X).names == ["intercept", "A1", "A2", "A3"]
+assert "intercept" in str(est.best_linear_projection()) and est.ato_interval()[0] < est.ato_interval()[1]
 try:
-    est.fit(Frame(), y, treatment=t)
-except TypeError as error:
-    assert "pyarrow" in str(error)
+    from paretau import plot
+    plot.overlap(est)
+except paretau.UsageError as error:
+    assert "matplotlib" in str(error)
 print("fine")
 """
 

@@ -53,8 +53,10 @@ def test_several_arms_against_one_control():
     assert named.arms_ == ["none", "high", "low"]
     assert abs(named.effect_by_arm(frame)["low"].point_estimate.mean() - 1.0) < 0.2
 
-    with pytest.raises(paretau.DataError, match="3 values"):
-        paretau.LinearEffect().fit(X, y, treatment=arm)
+    lines = paretau.LinearEffect().fit(X, y, treatment=arm)
+    assert abs(lines.ate(arm=2) + 2.0) < 0.2 and lines.effect(X, T1=2).shape == (900,)
+    with pytest.raises(paretau.DataError, match="900 values"):
+        paretau.LinearEffect().fit(X, y, treatment=np.arange(900))
     line = paretau.LinearEffect().fit(X[arm < 2], y[arm < 2], treatment=arm[arm < 2])
     with pytest.raises(Exception, match="gives no intervals"):
         line.effect_by_arm(X)
@@ -258,3 +260,27 @@ def test_progress_goes_to_stderr_when_asked(data, capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert "fitting lr" in err
+
+
+def test_groups_by_series_arrays_and_frames_agree(data, fitted):
+    words = np.where(data.X[:, 0] > 0, "high", "low")
+    found = [
+        fitted.group_effects(pd.Series(words, name="x")),
+        fitted.group_effects(words),
+        fitted.group_effects(pd.DataFrame({"x": words})),
+    ]
+    assert all([g["level"] for g in groups] == ["high", "low"] or [g["level"] for g in groups] == ["low", "high"] for groups in found)
+    assert {g["column"] for g in found[0]} == {"x"} and {g["column"] for g in found[1]} == {"by"}
+    assert [g["effect"] for g in found[0]] == [g["effect"] for g in found[1]] == [g["effect"] for g in found[2]]
+    effect = {g["level"]: g["effect"]["value"] for g in found[0]}
+    assert effect["high"] > effect["low"]
+
+
+def test_an_average_that_too_few_rows_carry_is_refused_with_its_reason():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    t = np.zeros(60, dtype=int)
+    t[:4] = 1
+    est = paretau.LinearEffect().fit(X, X[:, 0] + t, treatment=t)
+    with pytest.raises(paretau.DataError, match="no average effect"):
+        est.ate()

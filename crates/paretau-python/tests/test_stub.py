@@ -50,3 +50,13 @@ def test_classes_have_the_same_methods():
         assert {n for n in methods if not n.startswith("_")} == real, node.name
         for name in real:
             assert names(methods[name], not is_static(methods[name])) == real_names(getattr(cls, name)), name
+
+
+def test_the_stub_of_metrics_lists_every_metric_with_its_arguments():
+    from paretau import metrics
+
+    stub = ast.parse((Path(paretau.__file__).parent / "metrics.pyi").read_text())
+    functions = {n.name: n for n in stub.body if isinstance(n, ast.FunctionDef)}
+    assert set(functions) == {fact["name"] for fact in metrics.METRICS}
+    for name, node in functions.items():
+        assert names(node, False) == real_names(getattr(metrics, name)), name

@@ -88,6 +88,23 @@ def people(at: Path) -> None:
             )
 
 
+LABELS = ["drug=Treatment", "drug:a=The first drug", "drug:none=No drug", "gain=Weight gained since the baseline visit", "age=Age",
+          "sex:1=women", "sex:0=men"]
+
+
+def arms(at: Path) -> None:
+    """Three arms and an outcome with a few enormous values."""
+    random.seed(11)
+    with (at / "arms.csv").open("w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["drug", "gain", "age", "sex", "income"])
+        for row in range(1800):
+            age, sex = random.uniform(18, 80), random.randint(0, 1)
+            drug = random.choice(["none", "a", "b"])
+            gain = random.gauss(0, 1) + {"none": 0, "a": 1 + (age > 50), "b": 0.3}[drug] + (2000 if row % 600 == 7 else 0)
+            out.writerow([drug, round(gain, 3), round(age, 1), sex, round(random.lognormvariate(10, 2), 2)])
+
+
 @pytest.fixture(scope="session")
 def pages(tmp_path_factory) -> dict[str, Path]:
     """Pages by name."""
@@ -101,7 +118,17 @@ def pages(tmp_path_factory) -> dict[str, Path]:
     roles = ["--treatment", "offer", "--outcome", "bought", "--treated-value", "letter"]
     paretau("fit", "people.csv", *roles, *FITS["forest"], "--out", "people.paretau", at=at)
     made["people"] = at / "people.html"
+    # The reader's words, several arms, groups that were asked for, outliers among the outcomes.
+    arms(at)
+    fit = ["--treatment", "drug", "--outcome", "gain", "--control-value", "none", "--by", "sex,age", *FITS["forest"]]
+    paretau("fit", "arms.csv", *fit, "--out", "words.paretau", at=at)
+    made["words"] = at / "words.html"
+    words = [word for pair in LABELS for word in ("--label", pair)]
+    title = ["--title", "Do the two drugs add weight, and for whom?", "--date", "31 May 2026", "--unit", "kg", "--lower-is-better"]
+    paretau("report", "words.paretau", *title, *words, "--out", "words.html", at=at)
     for name, page in made.items():
+        if name == "words":
+            continue
         paretau("report", f"{name}.paretau", "--out", page.name, at=at)
     paretau("run", "first-look", "--out", "run", at=at)
     made["run"] = at / "run.html"

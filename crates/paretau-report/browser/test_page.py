@@ -12,12 +12,12 @@ from conftest import FITS
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 
-PAGES = [*FITS, "people"]
+PAGES = [*FITS, "people", "words"]
 every_model = pytest.mark.parametrize("name", PAGES)
 STUDIES = ["run", "study", "fig2"]
 every_page = pytest.mark.parametrize("name", [*PAGES, *STUDIES])
 both_themes = pytest.mark.parametrize("theme", ["light", "dark"])
-widths = pytest.mark.parametrize("width", [400, 1400])
+widths = pytest.mark.parametrize("width", [400, 800, 1400])
 
 SHOWN = "[...document.querySelectorAll('svg.chart')].filter(s => s.getBoundingClientRect().width > 0)"
 
@@ -218,7 +218,7 @@ def test_whole_without_scripts(name, pages, look):
     page.picture(f"{name}-no-script")
     assert page.js("document.querySelector('#tip') === null && document.querySelector('.tool') === null")
     text = page.js("document.body.innerText")
-    for words in ["On average", "95 % interval", "Propensities by arm", "Make it again", "paretau fit"]:
+    for words in ["On average", "95 % interval", "Propensities by arm", "Reproduce this", "paretau fit"]:
         assert words in text, words
     assert page.js(SHOWN + ".every(s => s.querySelectorAll('.mark > title').length > 0)")
     assert page.js("[...document.querySelectorAll('table')].every(t => t.tBodies[0].rows.length > 0)")

@@ -30,7 +30,7 @@ pub(crate) fn code(name: &str) -> String {
 }
 
 /// Rows of a table that may stand beside a chart.
-const SHORT: usize = 24;
+const SHORT: usize = 30;
 
 /// A cell of a table.
 #[derive(Debug, Clone)]

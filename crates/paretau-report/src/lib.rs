@@ -8,6 +8,7 @@ mod figure;
 mod html;
 mod ink;
 mod number;
+mod options;
 mod page;
 mod paint;
 mod plot;
@@ -17,9 +18,11 @@ mod sections;
 mod svg;
 
 pub use figure::{Content, Figure, FigureLine, FigurePoint, FigureRow, Panel};
+pub use options::PageOptions;
 pub use page::{render, render_run};
 pub use records::{
-    ArmOverlap, ArmWeights, AskedGroup, Average, Balance, Bin, Curve, EffectGroup, EffectNode, EffectSplit,
-    EffectSummary, EffectTree, Findings, FurtherArm, Interval, Making, ModelRecords, OverlapSummary, Param, Question,
-    RunComparison, RunPair, RunPublished, RunRecords, RunScore, RunTail, SortedEffect, Subgroup, Tail, WeightRank,
+    ArmOverlap, ArmWeights, AskedGroup, Average, Balance, Bin, Curve, CurvePoint, EffectGroup, EffectNode, EffectSplit,
+    EffectSummary, EffectTree, FeatureCurve, Findings, FurtherArm, Interval, Making, ModelRecords, OverlapSummary,
+    Param, Question, RunComparison, RunPair, RunPublished, RunRecords, RunScore, RunTail, SortedEffect, Subgroup, Tail,
+    TargetPoint, WeightRank,
 };

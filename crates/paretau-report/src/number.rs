@@ -27,6 +27,11 @@ pub(crate) fn count(value: usize) -> String {
     fixed(value as f64, 0)
 }
 
+/// So many people.
+pub(crate) fn people(n: usize) -> String {
+    if n == 1 { "1 person".to_owned() } else { format!("{} people", count(n)) }
+}
+
 /// A number with about so many significant digits.
 pub(crate) fn significant(value: f64, digits: i32) -> String {
     let size = value.abs();
@@ -57,25 +62,25 @@ pub(crate) fn tick(value: f64) -> String {
     if text.is_empty() { "0".to_owned() } else { text.to_owned() }
 }
 
-/// How effects are written: differences of probabilities in percentage points, others as they are.
+/// How effects are written: differences of probabilities in percentage points, others in the outcome's unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Unit {
+pub(crate) struct Unit<'a> {
     /// What effects are multiplied by.
     pub(crate) scale: f64,
     /// Decimals that suit the uncertainty of the average effect.
     pub(crate) decimals: usize,
-    /// Words after a number, empty or with a leading space.
-    pub(crate) suffix: &'static str,
+    /// The unit's name; may be empty.
+    pub(crate) name: &'a str,
 }
 
-impl Unit {
+impl<'a> Unit<'a> {
     /// The unit of outcomes that are 0 or 1, or of others; `width` is the width of a typical interval.
-    pub(crate) fn new(binary: bool, width: f64) -> Self {
+    pub(crate) fn new(binary: bool, width: f64, name: &'a str) -> Self {
         let scale = if binary { 100.0 } else { 1.0 };
         let width = (width * scale).abs();
         let decimals =
             if width > 0.0 && width.is_finite() { (1 - width.log10().floor() as i32).clamp(0, 6) } else { 3 };
-        Self { scale, decimals: decimals as usize, suffix: if binary { " percentage points" } else { "" } }
+        Self { scale, decimals: decimals as usize, name: if binary { "percentage points" } else { name } }
     }
 
     /// An effect.
@@ -83,9 +88,14 @@ impl Unit {
         fixed(value * self.scale, self.decimals)
     }
 
-    /// An effect with the unit's words.
+    /// An effect with the unit's name.
     pub(crate) fn words(self, value: f64) -> String {
-        format!("{}{}", self.show(value), self.suffix)
+        if self.name.is_empty() { self.show(value) } else { format!("{} {}", self.show(value), self.name) }
+    }
+
+    /// What follows a word such as "effects": `, in kg`; nothing without a unit.
+    pub(crate) fn after(self, mark: &str) -> String {
+        if self.name.is_empty() { String::new() } else { format!("{mark}{}", self.name) }
     }
 }
 
@@ -104,7 +114,9 @@ mod tests {
         assert_eq!(tick(-20.0), "\u{2212}20");
         assert_eq!(percent(0.0042), "0.4 %");
         assert_eq!(percent(1.0), "100 %");
-        assert_eq!(Unit::new(false, 1.8).show(3.4567), "3.5");
-        assert_eq!(Unit::new(true, 0.018).words(0.034), "3.4 percentage points");
+        assert_eq!(Unit::new(false, 1.8, "").show(3.4567), "3.5");
+        assert_eq!(Unit::new(true, 0.018, "kg").words(0.034), "3.4 percentage points");
+        assert_eq!(Unit::new(false, 0.9, "kg").words(-3.44), "\u{2212}3.44 kg");
+        assert_eq!(people(1) + ", " + &people(1200), "1 person, 1200 people");
     }
 }

@@ -7,6 +7,7 @@ use paretau_core::Result;
 use sha2::{Digest as _, Sha256};
 
 use crate::html::{code, escape};
+use crate::options::labelled;
 use crate::records::{ModelRecords, RunRecords};
 use crate::sections::{self, Section};
 
@@ -15,16 +16,19 @@ const SCRIPT: &str = include_str!("page.js");
 
 /// The page about a fitted model.
 pub fn render(records: &ModelRecords) -> Result<String> {
+    let records = &labelled(records);
     let question = &records.question;
     let mut parts: Vec<Section> = vec![sections::answer(records)?];
     parts.extend(sections::who(records)?);
     parts.push(sections::overlap(records)?);
     parts.extend(sections::balance(records)?);
     parts.extend(sections::features(records)?);
-    parts.extend(sections::training(records)?);
     parts.push(sections::making(records));
+    parts.extend(sections::training(records)?);
     let title = format!("Effect of {} on {}", question.treatment, question.outcome);
-    Ok(page(&title, &sections::title(question), &records.making.version, &parts))
+    let title = records.options.title.clone().unwrap_or(title);
+    let heading = sections::title(records);
+    Ok(page(&title, (&heading, records.options.date.as_deref()), &records.making.version, &parts))
 }
 
 /// The page about an experiment's run.
@@ -34,11 +38,11 @@ pub fn render_run(run: &RunRecords) -> Result<String> {
     } else {
         format!("What {} draws", code(&run.name))
     };
-    Ok(page(&format!("Run {}", run.name), &heading, &run.version, &sections::run(run)?))
+    Ok(page(&format!("Run {}", run.name), (&heading, None), &run.version, &sections::run(run)?))
 }
 
-/// The page: plain title, heading with markup, sections.
-fn page(title: &str, heading: &str, version: &str, parts: &[Section]) -> String {
+/// The page: plain title, heading with markup and a date, sections.
+fn page(title: &str, (heading, date): (&str, Option<&str>), version: &str, parts: &[Section]) -> String {
     let script = format!("\n{SCRIPT}");
     let policy = script_policy(&script);
     let mut out = format!(
@@ -51,8 +55,11 @@ fn page(title: &str, heading: &str, version: &str, parts: &[Section]) -> String 
         escape(version),
         escape(title)
     );
-    let _ =
-        write!(out, "<header><p class=\"brand\">paretau report</p><h1>{heading}</h1><nav aria-label=\"Contents\"><ul>");
+    let date = date.map_or_else(String::new, |date| format!(", {}", escape(date)));
+    let _ = write!(
+        out,
+        "<header><p class=\"brand\">paretau report{date}</p><h1>{heading}</h1><nav aria-label=\"Contents\"><ul>"
+    );
     for part in parts {
         let _ = write!(out, "<li><a href=\"#{}\">{}</a></li>", part.id, part.heading);
     }
@@ -89,7 +96,7 @@ mod tests {
     fn the_policy_names_the_digest_of_the_script() {
         // The digest of the empty text is known to everyone.
         assert_eq!(script_policy(""), "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=");
-        let html = page("t", "h", "1", &[]);
+        let html = page("t", ("h", None), "1", &[]);
         let inside = html.split("<script>").nth(1).and_then(|rest| rest.split("</script>").next());
         assert!(html.contains(&format!("script-src '{}'", script_policy(inside.unwrap_or_default()))));
         assert!(!html.contains("script-src 'unsafe-inline'"));

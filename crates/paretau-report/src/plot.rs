@@ -277,7 +277,7 @@ impl Plot {
                 .light_line_style(nothing)
                 .axis_style(stroke(Paint::Axis, 1.0))
                 .label_style(letters(Paint::Muted))
-                .x_labels(if width <= NARROW { 5 } else { 9 })
+                .x_labels(self.x_labels(width.saturating_sub(left + y_words + 24), width))
                 .y_labels(if width <= NARROW { 5 } else { 6 })
                 .x_label_formatter(&show_x)
                 .y_label_formatter(&show_y)
@@ -312,6 +312,17 @@ impl Plot {
             root.present()?;
         }
         Ok(out)
+    }
+
+    /// How many numbers the x axis can bear without their running into each other.
+    fn x_labels(&self, room: u32, width: u32) -> usize {
+        let most = if width <= NARROW { 5 } else { 9 };
+        let Range { start, end } = self.x.range;
+        let step = 10_f64.powf(((end - start).abs() / 8.0).log10().floor());
+        let rounded = |v: f64| if step > 0.0 && step.is_finite() { (v / step).round() * step } else { v };
+        let widest = [start, end].map(|v| text_width(&self.x.tick(rounded(v)))).into_iter().max().unwrap_or(0);
+        // The library may draw up to twice as many numbers as are asked for.
+        ((room / (widest + 14)) as usize * 2 / 3).clamp(3, most)
     }
 
     /// Room for the y axis's numbers.

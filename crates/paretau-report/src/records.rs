@@ -4,6 +4,7 @@ use paretau_core::{FeatureRole, Importance};
 use serde::{Deserialize, Serialize};
 
 use crate::figure::Figure;
+use crate::options::PageOptions;
 
 /// Everything on the page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,6 +48,12 @@ pub struct ModelRecords {
     pub numbers: Vec<(String, f64)>,
     /// How the model was made.
     pub making: Making,
+    /// How many of the warnings, the first ones, say that the answer may be wrong altogether.
+    #[serde(default)]
+    pub n_serious: usize,
+    /// What the reader's words are.
+    #[serde(default)]
+    pub options: PageOptions,
 }
 
 /// What was asked of which data.
@@ -118,6 +125,13 @@ pub struct Findings {
     pub groups: Vec<EffectGroup>,
     /// Effects within levels of the features that tell effects apart best.
     pub subgroups: Vec<Subgroup>,
+    /// Effects along those of these features that are numbers.
+    #[serde(default)]
+    pub curves: Vec<FeatureCurve>,
+    /// What treating some people first, by predicted effect, gains over treating people at random; empty where predictions
+    /// have seen the outcomes.
+    #[serde(default)]
+    pub targeting: Vec<TargetPoint>,
     /// A small tree that sums up the predicted effects; absent when the effect does not vary.
     pub tree: Option<EffectTree>,
     /// Inverse propensity weights of the control arm and of the treated arm.
@@ -143,8 +157,11 @@ pub struct EffectSummary {
     pub surely_below: Option<f64>,
     /// Whether each row was predicted by models that had not seen it.
     pub held_out: bool,
-    /// Equal bins over all effects.
+    /// Equal bins over the effects, outliers apart.
     pub histogram: Vec<Bin>,
+    /// Rows below the first bin and above the last.
+    #[serde(default)]
+    pub outside: [usize; 2],
     /// Effects at equally spaced shares of the rows, lowest first.
     pub sorted: Vec<SortedEffect>,
 }
@@ -201,6 +218,42 @@ pub struct Subgroup {
     /// Why it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// The effect along a feature that is a number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FeatureCurve {
+    /// Feature.
+    pub feature: String,
+    /// Rows of neighbouring values, lowest first.
+    pub points: Vec<CurvePoint>,
+}
+
+/// Rows of neighbouring values of a feature.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CurvePoint {
+    /// Median of their values.
+    pub at: f64,
+    /// Which rows, e.g. `above 31, at most 45`.
+    pub level: String,
+    /// Rows.
+    pub n: usize,
+    /// Mean predicted effect.
+    pub predicted: f64,
+    /// Doubly robust estimate, its interval part of a band over all points of all features that were looked at; absent where
+    /// too few rows carry it.
+    pub seen: Option<Interval>,
+}
+
+/// A point of the targeting curve.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TargetPoint {
+    /// Share of the rows, those with the largest predicted effects.
+    pub share: f64,
+    /// Their average effect less that of all rows, doubly robust.
+    pub gain: f64,
+    /// Standard error; absent where there is none.
+    pub se: Option<f64>,
 }
 
 /// The average effect of a group that was asked for.

@@ -2,6 +2,7 @@
 
 use paretau_core::{Diagnostics, Error, OutcomeKind, Result, Seed, Warning};
 use paretau_data::{Reading, RoleSpec};
+use paretau_nuisance::inference::{normal_quantile, student_quantile};
 use paretau_nuisance::{Estimand, OverlapReport, Ratios, Score};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -85,6 +86,9 @@ pub struct Arm {
     /// Average effect against the control over the rows of both; absent for the control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ate: Option<Estimate>,
+    /// All averages of arms beyond the first treated one, whose own are [`About::averages`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub averages: Option<Averages>,
 }
 
 /// A number with its standard error and 95 % interval.
@@ -101,6 +105,23 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// The interval that covers with probability `level`. The degrees of freedom are those of the 95 % interval.
+    pub fn interval(&self, level: f64) -> (f64, f64) {
+        let wide = if self.se > 0.0 { (self.hi - self.lo) / (2.0 * self.se) } else { 0.0 };
+        let df = if wide > normal_quantile(0.975) * (1.0 + 1e-9) {
+            let (mut low, mut high) = (0.5_f64, 1e6_f64);
+            for _ in 0..200 {
+                let middle = (low * high).sqrt();
+                if student_quantile(0.975, middle) > wide { low = middle } else { high = middle }
+            }
+            Some((low * high).sqrt())
+        } else {
+            None
+        };
+        let score = Score { value: self.value, se: Some(self.se), df };
+        score.interval(level).unwrap_or((self.lo, self.hi))
+    }
+
     pub(crate) fn from_score(score: Score) -> Result<Self> {
         match (score.se, score.interval(0.95)) {
             (Some(se), Some((lo, hi))) => Ok(Self { value: score.value, se, lo, hi }),
@@ -242,5 +263,26 @@ impl Averages {
     pub fn headline(&self) -> Option<(Population, Estimate)> {
         let population = self.headline?;
         Some((population, self.of(population).ok()?))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_of_another_level_has_the_same_degrees_of_freedom() {
+        for df in [None, Some(7.0), Some(300.0)] {
+            let score = Score { value: 1.5, se: Some(0.4), df };
+            let estimate = Estimate::from_score(score).unwrap();
+            for level in [0.5, 0.9, 0.95, 0.99] {
+                let (got, wanted) = (estimate.interval(level), score.interval(level).unwrap());
+                assert!(
+                    (got.0 - wanted.0).abs() < 1e-6 && (got.1 - wanted.1).abs() < 1e-6,
+                    "{df:?} {level}: {got:?} {wanted:?}"
+                );
+            }
+        }
     }
 }

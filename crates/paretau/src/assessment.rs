@@ -47,8 +47,8 @@ pub(crate) struct Assessment {
     pub(crate) held_out_scores: Option<HeldOutScores>,
     /// Uncertainty of single rows.
     pub(crate) intervals: Intervals,
-    /// What further questions about the rows need.
-    pub(crate) evidence: TrainingEvidence,
+    /// What further questions about the rows of each treated arm and the control need.
+    pub(crate) evidence: Vec<TrainingEvidence>,
 }
 
 /// What the user asks about the rows.
@@ -123,7 +123,9 @@ impl<'a> Weighted<'a> {
         let extrapolates = self.overlap.extrapolates();
         let few = || {
             let few = self.overlap.arms.iter().map(|arm| arm.n).min().unwrap_or(0);
-            format!("fewer than {LEAST_EFFECTIVE_ROWS} effective rows in one arm (the smaller arm has {few} rows)")
+            format!(
+                "the effective sample size of one arm is below {LEAST_EFFECTIVE_ROWS} (the smaller arm has {few} rows)"
+            )
         };
         // Overlap weights always add up to something; with nobody in the overlap that is an average over no one.
         let in_overlap = |arm: u8| {
@@ -188,13 +190,13 @@ impl Assessment {
             let by = groups::partitions(wishes.by, &first.assigned.rows);
             Some(GroupEffects::of(&rows, population, &by, ctx.seed)?)
         };
-        let evidence = TrainingEvidence::new(&rows, population, (&first.assigned.rows, wishes.n_rows), ctx.seed);
+        let mut evidence = vec![evidence_of(&weighted, fitted.held_out, population, wishes.n_rows, ctx)?];
         let findings = findings::find(&weighted, population, fitted.held_out, ctx.seed)?;
         let warnings = warnings::of_fit(fitted, &first, (&weighted.overlap, &findings, &averages), ctx.seed);
         let map = weighted.weights.map.clone();
         let propensity_weights =
             PropensityWeights::new(own.as_ref().map(|own| own.encoder.clone()), propensity_model, map);
-        let arms = arms(fitted, readable, (averages.ate, uncertainty, &mut intervals), ctx)?;
+        let arms = arms(fitted, readable, (averages.ate, wishes), (&mut intervals, &mut evidence), ctx)?;
         if uncertainty.individual && arms.len() == 2 {
             intervals.add_individual(outcome_models, &weighted);
         }
@@ -216,6 +218,20 @@ impl Assessment {
             evidence,
         })
     }
+}
+
+/// What further questions about the rows of two arms need.
+fn evidence_of(
+    weighted: &Weighted<'_>,
+    held_out: bool,
+    population: Population,
+    n_rows: usize,
+    ctx: &FitContext<'_>,
+) -> Result<TrainingEvidence> {
+    let observed = weighted.rows()?;
+    let tau = held_out.then_some(weighted.pair.effects.tau.as_slice());
+    let rows = (weighted.pair.assigned.rows.as_slice(), n_rows);
+    Ok(TrainingEvidence::new(&weighted.evidence(&observed, population), tau, population, rows, ctx.seed))
 }
 
 /// Nuisances of the control and the `k`-th arm.
@@ -248,23 +264,27 @@ fn add_arm(
 fn arms(
     fitted: &Fitted,
     readable: &Prepared,
-    (first, uncertainty, intervals): (Option<Estimate>, &Uncertainty, &mut Intervals),
+    (first, wishes): (Option<Estimate>, &Wishes<'_>),
+    (intervals, evidence): (&mut Intervals, &mut Vec<TrainingEvidence>),
     ctx: &FitContext<'_>,
 ) -> Result<Vec<Arm>> {
     let prepared = &fitted.prepared;
     let arm = |(k, name): (usize, &String)| {
         let n_rows = prepared.assigned.t.iter().filter(|&&t| usize::from(t) == k).count();
-        let ate = match k {
-            0 => None,
-            1 => first,
+        let (ate, averages) = match k {
+            0 => (None, None),
+            1 => (first, None),
             _ => {
                 let pair = prepared.pair(k, &fitted.predictions[k - 1])?;
                 let weighted = Weighted::new(&pair, stack(readable, fitted, k, ctx)?.nuisance)?;
-                add_arm(intervals, fitted, (readable, &weighted, k), uncertainty, ctx)?;
-                weighted.averages(None)?.ate
+                add_arm(intervals, fitted, (readable, &weighted, k), &wishes.uncertainty, ctx)?;
+                let averages = weighted.averages(wishes.estimand)?;
+                let population = averages.headline.unwrap_or(Population::Ate);
+                evidence.push(evidence_of(&weighted, fitted.held_out, population, wishes.n_rows, ctx)?);
+                (averages.ate, Some(averages))
             }
         };
-        Ok(Arm { name: name.clone(), n_rows, ate })
+        Ok(Arm { name: name.clone(), n_rows, ate, averages })
     };
     prepared.assigned.arms.iter().enumerate().map(arm).collect()
 }

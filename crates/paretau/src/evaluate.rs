@@ -141,20 +141,22 @@ pub fn evaluate(model: &Model, table: Table, roles: &RoleSpec, options: &Evaluat
         Recognition::Unclear(about) => *about,
     };
     let counts = (n_rows, learned_from);
+    let arm = compared_arm(model, &assigned)?;
     let in_sample = || {
         let note = format!(
             "{learned_from} of {n_rows} rows were learned from: these scores are in-sample and flatter the model"
         );
-        Ok(Evaluation::new(score(model, &assigned, options)?, Basis::InSample, counts, vec![note]))
+        Ok(Evaluation::new(score(model, &assigned, arm, options)?, Basis::InSample, counts, vec![note]))
     };
     let refuse = |more: &str| match options.in_sample {
         InSample::Never => Err(refusal(model, counts, more)),
         InSample::IfNeeded | InSample::Always => in_sample(),
     };
     match recognition {
-        Recognition::New => Ok(Evaluation::new(score(model, &assigned, options)?, Basis::NewRows, counts, vec![])),
+        Recognition::New => Ok(Evaluation::new(score(model, &assigned, arm, options)?, Basis::NewRows, counts, vec![])),
         _ if options.in_sample == InSample::Always => in_sample(),
-        Recognition::Exact => match model.held_out_scores() {
+        // Those of the fit are about the first treated arm.
+        Recognition::Exact => match model.held_out_scores().filter(|_| arm == 0) {
             Some(held_out) => Ok(held_out.evaluation(&assigned)),
             None => refuse(""),
         },
@@ -171,7 +173,7 @@ pub fn evaluate(model: &Model, table: Table, roles: &RoleSpec, options: &Evaluat
                 ));
             }
             let note = format!("{learned_from} of {n_rows} rows were learned from and are left out of the scores");
-            let scores = score(model, &assigned.select(&new), options)?;
+            let scores = score(model, &assigned.select(&new), arm, options)?;
             Ok(Evaluation::new(scores, Basis::NewRows, (new.len(), learned_from), vec![note]))
         }
         Recognition::Unclear(_) => refuse(", and which ones cannot be told"),
@@ -186,17 +188,31 @@ impl Evaluation {
 }
 
 /// Scores of the model's predictions for rows, whatever they are.
-fn score(model: &Model, assigned: &Assigned, options: &EvaluateOptions<'_>) -> Result<Vec<NamedScore>> {
-    let predictions = model.predict(&assigned.features)?;
+fn score(model: &Model, assigned: &Assigned, arm: usize, options: &EvaluateOptions<'_>) -> Result<Vec<NamedScore>> {
+    let tau = model.contrasts(&assigned.features)?.swap_remove(arm).tau;
     let Yardstick { design, nuisance, scores } = yardstick(assigned, &FitContext::new(options.seed, options.observer))?;
     paretau_eval::evaluate(&Evidence {
-        tau: &predictions.arms[0].tau,
+        tau: &tau,
         rows: Some(Observed::of(&design)?),
         nuisance: Some(&nuisance),
         scores: Some(&scores),
         truth: assigned.oracle.as_ref(),
         encoders: None,
         seed: options.seed,
+    })
+}
+
+/// Which of the model's treated arms, counted from 0, the rows compare with its control. Tables that spell the arms of a model
+/// with one treated arm in another way are taken at their word.
+pub(crate) fn compared_arm(model: &Model, assigned: &Assigned) -> Result<usize> {
+    let arms = &model.about().arms;
+    let name = |k: usize| assigned.arms.get(k).map_or("", String::as_str);
+    if arms.len() == 2 {
+        return Ok(0);
+    }
+    let arm = arms[1..].iter().position(|arm| arm.name == name(1)).filter(|_| arms[0].name == name(0));
+    arm.ok_or_else(|| {
+        Error::unfit(format!("the rows compare `{}` with `{}`, which the model does not", name(1), name(0)))
     })
 }
 

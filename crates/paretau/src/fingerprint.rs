@@ -234,7 +234,7 @@ impl Filter {
             {
                 Ok(Self { facts, bits: bits.clone() })
             }
-            _ => Err(Error::bad_model("its fingerprint of the training rows is damaged; copy it again or fit anew")),
+            _ => Err(Error::bad_model("its fingerprint of the training rows is damaged; copy it again or fit again")),
         }
     }
 }

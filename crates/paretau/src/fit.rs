@@ -2,7 +2,7 @@
 
 use paretau_core::{
     CheckpointStore, DEFAULT_VALID_SHARE, Effects, Error, Estimator, EstimatorEntry, Event, FitContext, FittedModel,
-    Observer, Params, Result, Seed, Silent, Want, Warning,
+    Observer, Params, Result, Seed, Silent, Toolbox, Want, Warning,
 };
 use paretau_data::{RoleSpec, Table};
 use serde_json::json;
@@ -39,6 +39,8 @@ pub struct FitOptions<'a> {
     pub by: Vec<String>,
     /// Whose average is the headline; without a wish it is the one that the data can speak about best.
     pub estimand: Option<Population>,
+    /// Base learners that parameters may name.
+    pub tools: &'a Toolbox,
 }
 
 impl<'a> FitOptions<'a> {
@@ -54,6 +56,7 @@ impl<'a> FitOptions<'a> {
             checkpoint: None,
             by: vec![],
             estimand: None,
+            tools: &registry::TOOLBOX,
         }
     }
 }
@@ -63,7 +66,7 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
     let entry = registry::find(options.estimator)?;
     // Parameters are checked before the data are touched: a typing error should not cost a minute.
     let params = entry.resolved(&options.params)?;
-    let estimator = entry.build(&options.params, &registry::TOOLBOX)?;
+    let estimator = entry.build(&options.params, options.tools)?;
     let ctx = FitContext {
         seed: options.seed,
         observer: options.observer,
@@ -110,7 +113,7 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
         intervals,
         evidence,
     } = Assessment::of(&fitted, &wishes, &ctx)?;
-    let Fitted { prepared, model, .. } = fitted;
+    let Fitted { prepared, model, predictions, held_out, .. } = fitted;
     let fingerprint = Fingerprint::of(&prepared.assigned, prepared.design.x());
     let about = About {
         estimator: entry.info().name.to_owned(),
@@ -134,7 +137,8 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
         source,
         reading,
     };
-    let training = TrainingRows { fingerprint, held_out_scores, intervals, evidence: Some(evidence) };
+    let held_out = held_out.then(|| predictions.into_iter().map(|effects| effects.tau).collect());
+    let training = TrainingRows { fingerprint, held_out_scores, intervals, evidence, held_out };
     Ok(Model::new(entry, about, prepared.encoder, model, propensity_weights, findings, training))
 }
 

@@ -7,6 +7,7 @@ use paretau_nuisance::{GroupEstimate, Nuisance, Observed, RowEvidence, group_est
 use serde::{Deserialize, Serialize};
 
 use crate::about::{Estimate, Population};
+use crate::scored_rows::ScoredRows;
 
 /// Quantile bins of a column with many different numbers.
 const BINS: usize = 4;
@@ -195,6 +196,8 @@ pub(crate) struct TrainingEvidence {
     clusters: Option<Vec<u32>>,
     nuisance: Nuisance,
     inverse_weights: Vec<f64>,
+    /// Predicted effects that were made without the row, where there are any.
+    tau: Option<Vec<f64>>,
     population: Population,
     /// Where each row stands in the table of the fit.
     rows: Vec<usize>,
@@ -204,7 +207,13 @@ pub(crate) struct TrainingEvidence {
 }
 
 impl TrainingEvidence {
-    pub(crate) fn new(evidence: &RowEvidence<'_>, population: Population, rows: (&[usize], usize), seed: Seed) -> Self {
+    pub(crate) fn new(
+        evidence: &RowEvidence<'_>,
+        tau: Option<&[f64]>,
+        population: Population,
+        rows: (&[usize], usize),
+        seed: Seed,
+    ) -> Self {
         let own = evidence.rows;
         Self {
             t: own.t.to_vec(),
@@ -213,6 +222,7 @@ impl TrainingEvidence {
             clusters: own.groups.map(<[u32]>::to_vec),
             nuisance: evidence.nuisance.clone(),
             inverse_weights: evidence.inverse_weights.to_vec(),
+            tau: tau.map(<[f64]>::to_vec),
             population,
             rows: rows.0.to_vec(),
             n_rows: rows.1,
@@ -226,8 +236,7 @@ impl TrainingEvidence {
         if expected != found {
             return Err(Error::LengthMismatch { what: "columns of groups", expected, found });
         }
-        let observed =
-            Observed { t: &self.t, y: &self.y, weight: self.weight.as_deref(), groups: self.clusters.as_deref() };
+        let observed = self.observed();
         let evidence = RowEvidence {
             rows: &observed,
             nuisance: &self.nuisance,
@@ -235,6 +244,26 @@ impl TrainingEvidence {
             estimand: self.population.estimand(),
         };
         GroupEffects::of(&evidence, self.population, &partitions(by.columns(), &self.rows), self.seed)
+    }
+
+    fn observed(&self) -> Observed<'_> {
+        Observed { t: &self.t, y: &self.y, weight: self.weight.as_deref(), groups: self.clusters.as_deref() }
+    }
+
+    /// The rows with their doubly robust scores.
+    pub(crate) fn scored_rows(&self) -> ScoredRows {
+        ScoredRows {
+            t: self.t.clone(),
+            y: self.y.clone(),
+            weight: self.weight.clone(),
+            clusters: self.clusters.clone(),
+            scores: self.nuisance.scores(&self.observed(), &self.inverse_weights),
+            nuisance: self.nuisance.clone(),
+            tau: self.tau.clone(),
+            rows: self.rows.clone(),
+            n_rows: self.n_rows,
+            seed: self.seed,
+        }
     }
 }
 

@@ -68,7 +68,9 @@ pub mod registry;
 mod report;
 mod roles_test;
 mod scale;
+mod scored_rows;
 mod sensitivity;
+mod stack_base;
 mod summary;
 mod threads;
 mod treatment_copy;
@@ -92,8 +94,9 @@ pub use prepared::{ArmsWanted, Prepared};
 pub use propensity_weights::{PropensityWeights, RowWeights};
 pub use refute::{CHECKS, Check, CheckResult, Refutation, RefuteRequest, refute};
 pub use registry::{DEFAULT_ESTIMATOR, TOOLBOX, find};
-pub use report::{records, report};
+pub use report::{records, report, report_with};
 pub use roles_test::{RolesOptions, TestedRole, TestedRoles, test_roles};
+pub use scored_rows::{Coefficient, Ranked, ScoredRows};
 pub use sensitivity::{FeatureBenchmark, Sensitivity, SensitivityRequest, sensitivity};
 pub use summary::four_digits;
 pub use threads::with_threads;
@@ -106,7 +109,7 @@ pub use paretau_core::{
     Params, Result, Rng, Role, SearchRange, Seed, Severity, Silent, Split, State, Tensor, Toolbox, Want, Warning,
     param_text, parameter_of, printable, set_pairs,
 };
-pub use paretau_report::{Findings, ModelRecords};
+pub use paretau_report::{Findings, ModelRecords, PageOptions};
 
 // The crates below, each under its own name: entries stand beside their configuration types.
 pub use paretau_data as data;

@@ -1,20 +1,22 @@
 //! A fitted model with everything that travels with it: encoder, propensity, facts about the fit.
 
+use std::borrow::Cow;
 use std::path::Path;
 
-use paretau_core::{Effects, Error, EstimatorEntry, Features, FittedModel, Result, State, Want};
+use paretau_core::{Effects, Error, EstimatorEntry, Features, FittedModel, OutcomeKind, Result, State, Toolbox, Want};
 use paretau_data::{Assigned, Encoder, Table, TransformReport, arms_of};
 use paretau_nuisance::inference::normal_quantile;
 use paretau_report::Findings;
 use serde::{Deserialize, Serialize};
 
-use crate::about::About;
+use crate::about::{About, Estimate, Population};
 use crate::contrasts::Contrasts;
 use crate::evaluate::HeldOutScores;
 use crate::fingerprint::{FeatureMatches, Fingerprint, Recognition};
 use crate::groups::{GroupEffects, TrainingEvidence};
 use crate::intervals::{self, Intervals, REMEDY};
 use crate::propensity_weights::{PropensityWeights, RowWeights};
+use crate::scored_rows::ScoredRows;
 use crate::{model_file, registry};
 
 /// A fitted model.
@@ -34,8 +36,10 @@ pub(crate) struct TrainingRows {
     pub(crate) fingerprint: Fingerprint,
     pub(crate) held_out_scores: Option<HeldOutScores>,
     pub(crate) intervals: Intervals,
-    /// For further questions, as long as the model has not been saved and read again.
-    pub(crate) evidence: Option<TrainingEvidence>,
+    /// For further questions about each treated arm, as long as the model has not been saved and read again.
+    pub(crate) evidence: Vec<TrainingEvidence>,
+    /// Effects of the training rows by parts that did not see them, one per treated arm, under the same proviso.
+    pub(crate) held_out: Option<Vec<Vec<f64>>>,
 }
 
 impl std::fmt::Debug for Model {
@@ -87,12 +91,53 @@ impl Model {
     /// Average effects of the groups that some columns make of the training rows. The columns have a cell for every row of
     /// the table of the fit. A model that was read from a file knows no rows, only the groups that were asked for at the fit.
     pub fn group_effects(&self, by: &Table) -> Result<GroupEffects> {
-        let evidence = self.training.evidence.as_ref().ok_or_else(|| {
-            Error::unfit(
-                "the model was read from a file, which keeps no training rows: ask for the groups when it is fitted (--by)",
-            )
-        })?;
-        evidence.group_effects(by)
+        self.group_effects_of(by, 1)
+    }
+
+    /// The same for another arm than the first treated one; arms count from 1 behind the control.
+    pub fn group_effects_of(&self, by: &Table, arm: usize) -> Result<GroupEffects> {
+        self.evidence(arm, "ask for the groups when it is fitted (--by)")?.group_effects(by)
+    }
+
+    /// The training rows of the control and an arm (1 is the first treated one) with their doubly robust scores.
+    pub fn scored_rows(&self, arm: usize) -> Result<ScoredRows> {
+        Ok(self.evidence(arm, "ask before it is saved, or with rows that were kept aside")?.scored_rows())
+    }
+
+    fn evidence(&self, arm: usize, remedy: &str) -> Result<&TrainingEvidence> {
+        self.check_arm(arm)?;
+        self.training.evidence.get(arm - 1).ok_or_else(|| {
+            Error::unfit(format!("the model was read from a file, which keeps no training rows: {remedy}"))
+        })
+    }
+
+    /// Effects of the training rows by parts of the model that did not see them, one vector per treated arm; `None` when the
+    /// estimator has none or the model was read from a file.
+    pub fn held_out_effects(&self) -> Option<&[Vec<f64>]> {
+        self.training.held_out.as_deref()
+    }
+
+    /// The average effect of an arm (1 is the first treated one) against the control over a population.
+    pub fn average(&self, population: Population, arm: usize) -> Result<Estimate> {
+        self.check_arm(arm)?;
+        let of_arm = if arm == 1 { Some(&self.about.averages) } else { self.about.arms[arm].averages.as_ref() };
+        match of_arm {
+            Some(averages) => averages.of(population),
+            // Files of earlier versions hold nothing else of further arms.
+            None => self.about.arms[arm].ate.filter(|_| population == Population::Ate).ok_or_else(|| {
+                Error::unfit(format!("the file has no average effect of this arm over {}", population.words()))
+            }),
+        }
+    }
+
+    fn check_arm(&self, arm: usize) -> Result<()> {
+        if (1..self.about.arms.len()).contains(&arm) {
+            return Ok(());
+        }
+        Err(Error::unfit(format!(
+            "there is no arm {arm}: the model compares {} with the control",
+            self.about.arms.len() - 1
+        )))
     }
 
     /// The estimator it came from.
@@ -135,7 +180,8 @@ impl Model {
         let (x, report) = self.encoder.transform(table)?;
         let features = self.propensity_weights.features(table, &x)?;
         let arms = self.fitted.predict(&x, Want::Everything)?.into_iter().enumerate();
-        let arms = arms.map(|(k, arm)| finite(self.with_errors(k, arm, &features)?)).collect::<Result<Vec<_>>>()?;
+        let arms =
+            arms.map(|(k, arm)| self.checked(self.with_errors(k, arm, &features)?)).collect::<Result<Vec<_>>>()?;
         let e = self.propensity_weights.propensity_of(&features)?;
         let names: Vec<&str> = self.about.arms.iter().map(|arm| arm.name.as_str()).collect();
         let t = table.column(&self.about.roles.treatment).map(|column| arms_of(column, &names));
@@ -156,14 +202,36 @@ impl Model {
         Ok((self.first(table, &x, Want::Effect)?, report))
     }
 
+    /// The effects of every row and their errors for each treated arm, nothing else.
+    pub fn contrasts(&self, table: &Table) -> Result<Vec<Effects>> {
+        let (x, _) = self.encoder.transform(table)?;
+        let features = if self.training.intervals.reads_features() {
+            self.propensity_weights.features(table, &x)?
+        } else {
+            Cow::Borrowed(&x)
+        };
+        let arms = self.fitted.predict(&x, Want::Effect)?.into_iter().enumerate();
+        arms.map(|(k, arm)| finite(self.with_errors(k, arm, &features)?)).collect()
+    }
+
     /// The first treated arm's predictions with their measured errors.
     fn first(&self, table: &Table, x: &Features, want: Want) -> Result<Effects> {
         let arm = first(self.fitted.predict(x, want)?)?;
         if self.training.intervals.reads_features() {
             let features = self.propensity_weights.features(table, x)?;
-            return finite(self.with_errors(0, arm, &features)?);
+            return self.checked(self.with_errors(0, arm, &features)?);
         }
-        finite(self.with_errors(0, arm, x)?)
+        self.checked(self.with_errors(0, arm, x)?)
+    }
+
+    /// Predictions that are numbers; expected outcomes that are probabilities lie between 0 and 1, whatever a line says. The
+    /// effect stays as the estimator predicts it.
+    fn checked(&self, effects: Effects) -> Result<Effects> {
+        let mut effects = finite(effects)?;
+        if self.about.outcome == OutcomeKind::Binary {
+            effects.mu0.iter_mut().chain(&mut effects.mu1).for_each(|mu| *mu = mu.clamp(0.0, 1.0));
+        }
+        Ok(effects)
     }
 
     /// Predictions with standard errors that were measured, or with none.
@@ -216,12 +284,17 @@ impl Model {
 
     /// A model from its state.
     pub fn from_state(state: &State) -> Result<Self> {
+        Self::from_state_with(state, &registry::TOOLBOX)
+    }
+
+    /// A model from its state, with base learners that need not be the registry's.
+    pub fn from_state_with(state: &State, tools: &Toolbox) -> Result<Self> {
         let Saved { about, encoder, findings, held_out_scores } = state.parse()?;
         encoder.check()?;
         let entry = registry::find(&about.estimator).map_err(|_| {
             Error::bad_model(format!("its estimator `{}` is not part of this version", about.estimator))
         })?;
-        let (nested, tools) = (state.nested("fitted")?, &registry::TOOLBOX);
+        let nested = state.nested("fitted")?;
         let fitted = if about.arms.len() > 2 && !entry.info().handles.many_arms {
             Contrasts::load(entry, &nested, tools)?
         } else {
@@ -238,7 +311,8 @@ impl Model {
             fingerprint: Fingerprint::load(&state.nested("fingerprint")?)?,
             held_out_scores,
             intervals: Intervals::load(&state.nested("intervals")?)?,
-            evidence: None,
+            evidence: vec![],
+            held_out: None,
         };
         Ok(Self { entry, about, encoder, fitted, propensity_weights, findings, training })
     }
@@ -250,7 +324,12 @@ impl Model {
 
     /// A model from its file's bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        Self::from_state(&model_file::from_bytes(bytes)?)
+        Self::from_bytes_with(bytes, &registry::TOOLBOX)
+    }
+
+    /// The same with base learners that need not be the registry's.
+    pub fn from_bytes_with(bytes: &[u8], tools: &Toolbox) -> Result<Self> {
+        Self::from_state_with(&model_file::from_bytes(bytes)?, tools)
     }
 
     /// Writes the model to a file, whole or not at all.
@@ -281,6 +360,6 @@ fn finite(effects: Effects) -> Result<Effects> {
 fn not_finite() -> Error {
     Error::Numeric {
         what: "prediction",
-        message: "an effect is not finite; the row lies too far from everything the model has seen".to_owned(),
+        message: "an effect is not finite; the row lies too far from everything the model learned from".to_owned(),
     }
 }

@@ -68,7 +68,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<State> {
         raw.iter().map(|(name, view)| (name.as_str(), (view.dtype(), view.shape(), view.data().to_vec()))).collect();
     if document["digest"] != digest(&json, &digestible) {
         return Err(Error::bad_model(
-            "its contents do not match their digest: the file was altered or damaged; copy it again or fit anew",
+            "its contents do not match their digest: the file was altered or damaged; copy it again or fit again",
         ));
     }
     let tensors = raw.into_iter().map(|(name, view)| from_raw(&view).map(|t| (name, t))).collect::<Result<_>>()?;
@@ -94,7 +94,7 @@ fn read_from(mut source: impl Read, size: Option<u64>, io: impl Fn(std::io::Erro
     read_more(&mut bytes, PREFIX + 1)?;
     let header = header_length(&bytes)?;
     if size.is_some_and(|size| size < PREFIX + header) {
-        return Err(Error::bad_model("the file is cut short; copy it again or fit anew"));
+        return Err(Error::bad_model("the file is cut short; copy it again or fit again"));
     }
     read_more(&mut bytes, header.saturating_sub(1))?;
     // Not `SafeTensors::read_metadata`, which wants the tensors' bytes as well.
@@ -104,7 +104,7 @@ fn read_from(mut source: impl Read, size: Option<u64>, io: impl Fn(std::io::Erro
     let whole = PREFIX.saturating_add(header).saturating_add(data);
     if let Some(size) = size.filter(|&size| size != whole) {
         return Err(Error::bad_model(format!(
-            "the file has {size} bytes, but its header names {whole}: it is damaged; copy it again or fit anew"
+            "the file has {size} bytes, but its header names {whole}: it is damaged; copy it again or fit again"
         )));
     }
     // One byte more shows what should not be there.
@@ -124,7 +124,7 @@ fn header_length(bytes: &[u8]) -> Result<u64> {
 }
 
 fn damaged(error: SafeTensorError) -> Error {
-    Error::bad_model(format!("the file is damaged or not a model ({error}); copy it again or fit anew"))
+    Error::bad_model(format!("the file is damaged or not a model ({error}); copy it again or fit again"))
 }
 
 fn digest(json: &Value, tensors: &BTreeMap<&str, (Dtype, &[usize], Vec<u8>)>) -> String {

@@ -102,7 +102,14 @@ impl EstimatorEntry for Registered {
 
 /// All base learners that meta-learners can stand on; the first that can read a model's features is also the
 /// yardstick of scores without the truth.
-pub const BASES: &[&dyn BaseEntry] = &[&paretau_learners::RIDGE, &paretau_forest::FOREST, &paretau_neural::MlpBase];
+pub const BASES: &[&dyn BaseEntry] = &[
+    &paretau_learners::RIDGE,
+    &paretau_learners::LASSO,
+    &paretau_forest::FOREST,
+    &paretau_forest::BOOSTING,
+    &paretau_neural::MlpBase,
+    &crate::stack_base::STACK,
+];
 
 /// The estimator used when none is named.
 pub const DEFAULT_ESTIMATOR: &str = "auto";

@@ -1,21 +1,51 @@
 //! From a model to the records of its report, and to the page.
 
-use paretau_core::{DEFAULT_VALID_SHARE, Result, set_pairs};
+use paretau_core::{DEFAULT_VALID_SHARE, Error, OutcomeKind, Result, Severity, set_pairs};
 use paretau_nuisance::{ArmOverlap, OverlapReport};
 use paretau_report::{
-    AskedGroup, Average, Bin, Curve, FurtherArm, Interval, Making, ModelRecords, OverlapSummary, Param, Question,
+    AskedGroup, Average, Bin, Curve, FurtherArm, Interval, Making, ModelRecords, OverlapSummary, PageOptions, Param,
+    Question,
 };
 
 use crate::about::{About, Arm, Estimate, Population};
 use crate::groups::GroupEffect;
 use crate::model::Model;
 
-/// One self-contained HTML page about a model.
+/// One self-contained HTML page about a model, in the names of the data.
 pub fn report(model: &Model) -> Result<String> {
-    paretau_report::render(&records(model))
+    report_with(model, PageOptions::default())
 }
 
-/// Everything that the page about a model tells.
+/// One self-contained HTML page about a model, in the reader's words.
+pub fn report_with(model: &Model, options: PageOptions) -> Result<String> {
+    check_options(model, &options)?;
+    paretau_report::render(&ModelRecords { options, ..records(model) })
+}
+
+/// Refuses labels of columns that the model does not know and a unit where effects are percentage points.
+fn check_options(model: &Model, options: &PageOptions) -> Result<()> {
+    let about = model.about();
+    let mut known: Vec<&str> = vec![&about.roles.treatment, &about.roles.outcome];
+    let fields = model.encoder().fields();
+    known.extend(fields.iter().map(|field| field.name.as_str()));
+    known.extend(about.groups.iter().flat_map(|found| found.groups.iter().map(|group| group.column.as_str())));
+    for key in options.labels.keys() {
+        let column = key.split_once(':').map_or(key.as_str(), |(column, _)| column);
+        // A column may have a colon in its name.
+        if !known.contains(&key.as_str()) && !known.contains(&column) {
+            return Err(Error::unknown_name("column", column, known));
+        }
+    }
+    if options.unit.is_some() && about.outcome == OutcomeKind::Binary {
+        return Err(Error::unfit(format!(
+            "`{}` is yes or no, so its effects are in percentage points and take no other unit",
+            about.roles.outcome
+        )));
+    }
+    Ok(())
+}
+
+/// Everything that the page about a model shows.
 pub fn records(model: &Model) -> ModelRecords {
     let about = model.about();
     let info = model.entry().info();
@@ -24,7 +54,7 @@ pub fn records(model: &Model) -> ModelRecords {
             treatment: about.roles.treatment.clone(),
             arms: about.pair().map(str::to_owned),
             outcome: about.roles.outcome.clone(),
-            binary: about.outcome == paretau_core::OutcomeKind::Binary,
+            binary: about.outcome == OutcomeKind::Binary,
             n_rows: about.rows_compared().0,
             n_treated: about.rows_compared().1,
             n_features: about.n_features,
@@ -35,7 +65,7 @@ pub fn records(model: &Model) -> ModelRecords {
         averages: averages(about),
         scope: about.averages.reason.clone(),
         asked: about.averages.asked.is_some(),
-        more: about.averages.more_in_words().iter().map(|line| sentence(line)).collect(),
+        more: more(about),
         groups: about.groups.iter().flat_map(|found| found.groups.iter().map(asked_group)).collect(),
         further_arms: about.further_arms().iter().filter_map(further_arm).collect(),
         warnings: about.warnings.iter().map(|w| sentence(&w.message)).collect(),
@@ -53,7 +83,27 @@ pub fn records(model: &Model) -> ModelRecords {
             params: params(model),
             command: command(model),
         },
+        n_serious: about.warnings.iter().filter(|w| w.severity() == Severity::Serious).count(),
+        options: PageOptions::default(),
     }
+}
+
+/// What else is known about the average over everyone. The page shows a yes/no outcome's effects in percentage points.
+fn more(about: &About) -> Vec<String> {
+    let mut averages = about.averages.clone();
+    if averages.headline != Some(Population::Ate) {
+        // Beside an answer about others, numbers that rest on extrapolation would contradict it.
+        return vec![];
+    }
+    let binary = about.outcome == OutcomeKind::Binary;
+    if let Some(e) = averages.targeted.as_mut().filter(|_| binary) {
+        *e = Estimate { value: 100.0 * e.value, se: 100.0 * e.se, lo: 100.0 * e.lo, hi: 100.0 * e.hi };
+    }
+    let mut lines = averages.more_in_words();
+    if let Some(first) = lines.first_mut().filter(|_| binary && averages.targeted.is_some()) {
+        *first += " percentage points";
+    }
+    lines.iter().map(|line| sentence(line)).collect()
 }
 
 fn interval(e: Estimate) -> Interval {
@@ -87,7 +137,7 @@ fn averages(about: &About) -> Vec<Average> {
         Population::Atc => ("the untreated", "the average effect that those without treatment would have had (ATC)"),
         Population::Ato => (
             "the comparable",
-            "those who could well have been in either arm count most (overlap-weighted, ATO); poor overlap hurts it least",
+            "those who could well have been in either arm count most (overlap-weighted, ATO); least hurt by poor overlap",
         ),
     };
     all.into_iter()

@@ -4,7 +4,7 @@ use paretau_core::{Seed, Warning};
 use paretau_nuisance::{IMBALANCE, OverlapReport};
 use paretau_report::{Balance, Findings};
 
-use crate::about::Averages;
+use crate::about::{Averages, Population};
 use crate::findings;
 use crate::fit::Fitted;
 use crate::prepared::{Pair, Prepared};
@@ -26,17 +26,28 @@ pub(crate) fn of_fit(
     all.extend(fitted.scale.iter().cloned());
     all.extend(fitted.prepared.assigned.warnings.iter().cloned());
     all.extend(fitted.model.diagnostics().warnings.iter().cloned());
-    all.extend(averages.ate.and_then(|ate| findings::cross_check(found.effects.mean, &ate)));
+    // An average that rests on extrapolation is no reason to distrust the predictions.
+    let ate = averages.ate.filter(|_| averages.headline == Some(Population::Ate));
+    all.extend(ate.and_then(|ate| findings::cross_check(found.effects.mean, &ate)));
     all.extend(second_opinion(averages));
     all.extend(ranking(found));
     by_severity(&mut all);
     all
 }
 
-/// What can be said before a fit: features that determine the outcome, then the overlap, then what looks wrong in columns.
-pub(crate) fn of_data(prepared: &Prepared, overlap: &OverlapReport, seed: Seed) -> Vec<Warning> {
+/// What can be said before a fit: features that determine the outcome, other columns that look wrong, then the overlap.
+pub(crate) fn of_data(
+    prepared: &Prepared,
+    overlap: &OverlapReport,
+    suspects: Vec<Warning>,
+    seed: Seed,
+) -> Vec<Warning> {
     let names = prepared.assigned.features.columns().iter().map(|column| column.name.as_str());
-    let mut all: Vec<Warning> = findings::determined(&prepared.design, names, seed).into_iter().collect();
+    let determined = findings::determined(&prepared.design, names, seed);
+    let exactly = determined.is_some();
+    let mut all: Vec<Warning> = determined.into_iter().collect();
+    // What determines the outcome exactly has been named already.
+    all.extend(suspects.into_iter().filter(|w| !(exactly && w.code == "outcome-nearly-determined")));
     all.extend(overlap.warnings.iter().cloned());
     all.extend(prepared.assigned.warnings.iter().cloned());
     by_severity(&mut all);
@@ -66,15 +77,15 @@ fn second_opinion(averages: &Averages) -> Option<Warning> {
     })
 }
 
-/// A warning when those with the largest predicted effects do not gain more than those with the smallest.
+/// A warning when those with the largest predicted effects do not have larger effects than those with the smallest.
 fn ranking(found: &Findings) -> Option<Warning> {
     let (first, last) = (found.groups.first()?, found.groups.last()?);
     (found.groups.len() > 1 && last.seen.value <= first.seen.value).then(|| {
         Warning::new(
             "ranking-not-confirmed",
             format!(
-                "the people with the largest predicted effects do not gain more than those with the smallest (seen {} against \
-                 {}): do not choose people by these predictions",
+                "the effect is no larger among the people with the largest predicted effects than among those with the smallest \
+                 (estimated {} against {}): do not choose people by these predictions",
                 four_digits(last.seen.value),
                 four_digits(first.seen.value)
             ),

@@ -7,6 +7,8 @@ use paretau::data::{DateOrder, Field, Kind, ReadOptions, RoleSpec, Table, defaul
 use paretau::{Error, Model, Params};
 
 use crate::args::{DataArgs, EstimatorArgs, ReadArgs, RoleArgs};
+use crate::commands::config;
+use crate::exit::Required;
 use crate::progress::Progress;
 
 /// The options of reading that the arguments give. Identifiers are read as text, so that `007` stays `007`.
@@ -61,7 +63,7 @@ pub(crate) fn table(args: &DataArgs, model: Option<&Model>, progress: &Progress)
 pub(crate) fn model_and_data<'a>(first: &'a Path, second: Option<&'a Path>) -> Result<(Option<Model>, &'a Path)> {
     match (first.extension().is_some_and(|e| e == "paretau"), second) {
         (true, Some(data)) => Ok((Some(Model::load(first)?), data)),
-        (true, None) => Err(bad_argument("DATA", "nothing", "the data file after the model file").into()),
+        (true, None) => Err(Required("a data file is required after the model file".to_owned()).into()),
         (false, None) => Ok((None, first)),
         (false, Some(second)) => {
             let given = second.display().to_string();
@@ -106,7 +108,9 @@ pub(crate) fn roles(args: &RoleArgs, known: Option<&RoleSpec>) -> Result<RoleSpe
     let required = |given: &Option<String>, known: String, flag: &'static str| match given {
         Some(name) => Ok(name.clone()),
         None if !known.is_empty() => Ok(known),
-        None => Err(bad_argument(flag, "nothing", "the name of a column")),
+        None => Err(Required(format!(
+            "--{flag} is required: name the column, as in --{flag} COLUMN; `paretau check DATA` lists the columns"
+        ))),
     };
     let truth = match args.truth.as_slice() {
         [] => known.truth,
@@ -131,7 +135,7 @@ pub(crate) fn roles(args: &RoleArgs, known: Option<&RoleSpec>) -> Result<RoleSpe
 /// Parameters from the configuration file and `--set`, the latter winning.
 pub(crate) fn params(args: &EstimatorArgs) -> Result<Params> {
     let mut params = match &args.config {
-        Some(path) => config_file(path)?,
+        Some(path) => config::params(path)?,
         None => Params::none(),
     };
     for (key, value) in pairs(&args.set)? {
@@ -148,25 +152,6 @@ pub(crate) fn pairs(set: &[String]) -> Result<Vec<(&str, &str)>> {
             None => Err(bad_argument("set", pair, "KEY=VALUE").into()),
         })
         .collect()
-}
-
-fn config_file(path: &Path) -> Result<Params> {
-    let text = std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.to_path_buf(), source })?;
-    let table: toml::Table = text.parse().map_err(|e: toml::de::Error| Error::File {
-        path: path.to_path_buf(),
-        column: None,
-        row: None,
-        message: {
-            let line = e.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
-            // The parser's message may go over several lines; an error is one.
-            format!("(line {line}) is not valid TOML: {}", e.message().lines().collect::<Vec<_>>().join(", "))
-        },
-    })?;
-    let params = serde_json::to_value(table).and_then(serde_json::from_value);
-    params.map_err(|e| {
-        let message = format!("is not a list of parameters (`name = value` lines): {e}");
-        Error::File { path: path.to_path_buf(), column: None, row: None, message }.into()
-    })
 }
 
 /// A value of a flag that will not do.

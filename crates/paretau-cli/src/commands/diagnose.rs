@@ -1,7 +1,7 @@
 //! `paretau diagnose`: overlap of data before a fit, or what a model found at its fit.
 
 use anyhow::Result;
-use paretau::{Model, Seed};
+use paretau::{Diagnosis, Model, Seed};
 use serde_json::json;
 
 use crate::args::{Common, DiagnoseArgs};
@@ -20,23 +20,39 @@ pub(crate) fn run(args: &DiagnoseArgs, common: &Common) -> Result<()> {
     let diagnosis = paretau::diagnose(data::table(&args.data, None, &progress)?, &roles, Seed(common.seed), &progress)?;
     drop(progress);
     if common.json {
-        return output::json(&serde_json::to_value(&diagnosis)?);
+        let mut document = serde_json::to_value(&diagnosis)?;
+        output::rows_from_one(&mut document);
+        return output::json(&document);
     }
-    let mut lines = diagnosis.notes.clone();
-    lines.push(format!("{} rows, {} features after encoding", diagnosis.n_rows, diagnosis.n_features));
-    lines.extend(diagnosis.overlap.in_words());
-    lines.extend(diagnosis.warnings.iter().map(|w| format!("warning: {}", w.message)));
-    if diagnosis.warnings.is_empty() {
+    let several = !diagnosis.further_arms.is_empty();
+    let mut text: String = diagnosis.notes.iter().map(|note| format!("{note}\n")).collect();
+    text += &of_pair(&diagnosis, several);
+    for arm in &diagnosis.further_arms {
+        text += &format!("\n\n{}", of_pair(arm, true));
+    }
+    output::text(&text)
+}
+
+/// Overlap and balance of an arm and the control.
+fn of_pair(own: &Diagnosis, several: bool) -> String {
+    let [control, treated] = &own.arms;
+    let which = if several { format!("arm `{treated}` against `{control}`: ") } else { String::new() };
+    let mut lines = vec![format!("{which}{} rows, {} features after encoding", own.n_rows, own.n_features)];
+    lines.extend(own.overlap.in_words());
+    lines.extend(own.warnings.iter().map(|w| format!("warning: {}", w.message)));
+    if own.warnings.is_empty() {
         lines.push("no warnings from these checks".to_owned());
     }
-    let extreme: Vec<String> =
-        diagnosis.overlap.rows_at_risk.iter().take(10).map(|row| (row + 1).to_string()).collect();
+    let rows = own.overlap.rows_at_risk.iter().map(|row| (row + 1).to_string());
+    let extreme: Vec<String> = match &own.ids_at_risk {
+        Some(ids) => rows.zip(ids).take(10).map(|(row, id)| format!("{row} ({id})")).collect(),
+        None => rows.take(10).collect(),
+    };
     if !extreme.is_empty() {
         lines.push(format!("rows most at risk: {}", extreme.join(", ")));
     }
-    let features: Vec<Differences<'_>> =
-        diagnosis.balance.iter().map(|b| (b.name.as_str(), b.before, b.after)).collect();
-    output::text(&format!("{}{}", lines.join("\n"), balance(&features, features.len())))
+    let features: Vec<Differences<'_>> = own.balance.iter().map(|b| (b.name.as_str(), b.before, b.after)).collect();
+    format!("{}{}", lines.join("\n"), balance(&features, features.len()))
 }
 
 /// A feature with the arms' distance before and after weighting.
@@ -70,11 +86,13 @@ fn balance(features: &[Differences<'_>], n_features: usize) -> String {
 fn diagnose_model(model: &Model, common: &Common) -> Result<()> {
     let about = model.about();
     if common.json {
-        return output::json(&json!({
+        let mut document = json!({
             "estimator": about.estimator, "overlap": about.overlap, "diagnostics": about.diagnostics, "notes": about.notes,
             "warnings": about.warnings,
             "balance": model.findings().map(|f| &f.balance),
-        }));
+        });
+        output::rows_from_one(&mut document);
+        return output::json(&document);
     }
     let mut lines = about.notes.clone();
     lines.extend(about.overlap.in_words());

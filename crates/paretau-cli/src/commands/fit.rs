@@ -8,12 +8,14 @@ use serde_json::{Value, json};
 
 use crate::args::{Common, FitArgs};
 use crate::checkpoint::FileCheckpoint;
+use crate::commands::{config, data};
 use crate::out_path::{self, Kind};
+use crate::output;
 use crate::progress::Progress;
-use crate::{commands::data, output};
 
 pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
-    let valid = args.estimator.valid;
+    let (data_args, estimator, config) = config::apply(&args.data, &args.estimator)?;
+    let valid = estimator.valid;
     if !(valid > 0.0 && valid < 0.9) {
         return Err(data::bad_argument("valid", &valid.to_string(), "a share above 0 and below 0.9").into());
     }
@@ -30,15 +32,15 @@ pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
         None => None,
     };
     let options = FitOptions {
-        params: data::params(&args.estimator)?,
+        params: data::params(&estimator)?,
         seed: Seed(common.seed),
         valid_share: valid,
-        intervals: args.intervals,
+        intervals: args.intervals.or(config.intervals),
         observer: &progress,
         checkpoint: checkpoint.as_ref().map(|c| c as &dyn CheckpointStore),
-        by: args.by.clone(),
-        estimand: args.estimand.as_deref().map(Population::find).transpose()?,
-        ..FitOptions::new(&args.estimator.estimator)
+        by: if args.by.is_empty() { config.by } else { args.by.clone() },
+        estimand: args.estimand.as_deref().or(config.estimand.as_deref()).map(Population::find).transpose()?,
+        ..FitOptions::new(estimator.name())
     };
     // A wrong name should not have to wait for the data to be read.
     let entry = paretau::find(options.estimator)?;
@@ -47,8 +49,8 @@ pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
         progress
             .print_line("only networks keep checkpoints: this fit starts from the beginning when it is interrupted");
     }
-    let roles = data::roles(&args.data.roles, None)?;
-    let model = paretau::fit(data::table(&args.data, None, &progress)?, &roles, &options)?;
+    let roles = data::roles(&data_args.roles, None)?;
+    let model = paretau::fit(data::table(&data_args, None, &progress)?, &roles, &options)?;
     model.save(&args.out)?;
     checkpoint.iter().for_each(FileCheckpoint::done);
     drop(progress);
@@ -62,5 +64,7 @@ pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
 
 /// The facts of a fit as JSON.
 pub(crate) fn summary(model: &Model) -> Value {
-    serde_json::to_value(model.about()).unwrap_or(Value::Null)
+    let mut document = serde_json::to_value(model.about()).unwrap_or(Value::Null);
+    output::rows_from_one(&mut document);
+    document
 }

@@ -3,6 +3,7 @@
 mod check;
 mod compare;
 mod completions;
+mod config;
 pub(crate) mod data;
 mod demo;
 mod describe;
@@ -10,6 +11,7 @@ mod diagnose;
 mod effect;
 mod evaluate;
 mod fit;
+mod init;
 mod list;
 mod merge;
 mod policy;
@@ -22,6 +24,8 @@ mod simulate;
 mod tune;
 
 use anyhow::Result;
+
+pub(crate) use init::HEAD as CONFIG_HEAD;
 
 use crate::args::{Cli, Command};
 
@@ -37,6 +41,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             Command::Describe(args) => describe::run(args, common),
             Command::Simulate(args) => simulate::run(args, common),
             Command::Check(args) => check::run(args, common),
+            Command::Init(args) => init::run(args, common),
             Command::Fit(args) => fit::run(args, common),
             Command::Effect(args) => effect::run(args, common),
             Command::Evaluate(args) => evaluate::run(args, common),
@@ -51,7 +56,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             Command::Run(args) => run::run(args, common),
             Command::Merge(args) => merge::run(args, common),
             Command::Completions(args) => completions::shell(args),
-            Command::Man => completions::manual(),
+            Command::Man(args) => completions::manual(args),
         };
         failure = done.err();
         Ok(())

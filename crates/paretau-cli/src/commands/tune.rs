@@ -7,7 +7,7 @@ use paretau::{Params, Seed, set_pairs};
 use paretau_study::tune::{TuneOptions, TuneReport, TuneSpec, tune};
 use serde_json::json;
 
-use super::data;
+use super::{config, data};
 use crate::args::{Common, TuneArgs};
 use crate::progress::Progress;
 use crate::{out_path, output};
@@ -16,13 +16,14 @@ use crate::{out_path, output};
 const SHOWN: usize = 10;
 
 pub(crate) fn run(args: &TuneArgs, common: &Common) -> Result<()> {
-    let roles = data::roles(&args.data.roles, None)?;
+    let (data_args, estimator, _) = config::apply(&args.data, &args.estimator)?;
+    let roles = data::roles(&data_args.roles, None)?;
     let spec = TuneSpec {
         trials: args.trials,
         search: args.search.parse()?,
         objective: args.objective.parse()?,
         folds: args.folds,
-        fixed: data::params(&args.estimator)?,
+        fixed: data::params(&estimator)?,
         ..TuneSpec::default()
     };
     if let Some(records) = &args.records {
@@ -31,9 +32,9 @@ pub(crate) fn run(args: &TuneArgs, common: &Common) -> Result<()> {
         out_path::check("records", records, out_path::Kind::Trials, &read, false)?;
     }
     let progress = Progress::new(common.quiet);
-    let table = data::table(&args.data, None, &progress)?;
+    let table = data::table(&data_args, None, &progress)?;
     let options = TuneOptions {
-        estimator: &args.estimator.estimator,
+        estimator: estimator.name(),
         spec: &spec,
         seed: Seed(common.seed),
         valid_share: args.estimator.valid,
@@ -45,10 +46,10 @@ pub(crate) fn run(args: &TuneArgs, common: &Common) -> Result<()> {
     drop(progress);
     if common.json {
         return output::json(&json!({
-            "estimator": args.estimator.estimator, "set": set_arguments(&report.best), "report": report,
+            "estimator": estimator.name(), "set": set_arguments(&report.best), "report": report,
         }));
     }
-    output::text(&readable(args, &report))
+    output::text(&readable((estimator.name(), &args.objective), &report))
 }
 
 /// The parameters as arguments of `fit`.
@@ -57,7 +58,7 @@ fn set_arguments(params: &Params) -> String {
     pairs.map(|(name, value)| format!("--set {name}={value}")).collect::<Vec<_>>().join(" ")
 }
 
-fn readable(args: &TuneArgs, report: &TuneReport) -> String {
+fn readable((estimator, objective): (&str, &str), report: &TuneReport) -> String {
     let mut done: Vec<_> = report.trials.iter().filter_map(|trial| Some((trial.value?, trial))).collect();
     done.sort_by(|a, b| a.0.total_cmp(&b.0));
     let rows: Vec<Vec<String>> = done
@@ -70,11 +71,11 @@ fn readable(args: &TuneArgs, report: &TuneReport) -> String {
         .collect();
     let given_up = report.trials.iter().filter(|trial| trial.given_up).count();
     let failed = report.trials.iter().filter(|trial| trial.error.is_some()).count();
-    let table = output::table(&["trial", args.objective.as_str(), "parameters"], &rows);
+    let table = output::table(&["trial", objective, "parameters"], &rows);
     let verdict = if report.best.0.is_empty() {
         "the defaults are best by this objective; nothing to set".to_owned()
     } else {
-        format!("best: --estimator {} {}", args.estimator.estimator, set_arguments(&report.best))
+        format!("best: --estimator {} {}", estimator, set_arguments(&report.best))
     };
     format!("{table}\n\n{} trials, {given_up} given up early, {failed} failed\n{verdict}", report.trials.len())
 }

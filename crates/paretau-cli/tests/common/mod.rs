@@ -10,7 +10,7 @@ use serde_json::Value;
 /// The command, to be run in a folder.
 pub(crate) fn command(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_paretau"));
-    command.current_dir(folder).env("NO_COLOR", "1").env("COLUMNS", "100");
+    command.current_dir(folder).env("NO_COLOR", "1").env_remove("COLUMNS").env_remove("CLICOLOR_FORCE");
     command
 }
 

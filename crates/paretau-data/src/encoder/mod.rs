@@ -94,6 +94,20 @@ impl Encoder {
         self.inputs.iter().map(|input| Field::new(input.name.clone(), input.kind)).collect()
     }
 
+    /// The matrix's columns, each with the input column that it comes from.
+    pub fn owners(&self) -> Vec<(&str, &str)> {
+        let of_input = |input: &'_ Input| -> Vec<usize> { input.places.iter().flatten().copied().collect() };
+        let named =
+            self.inputs.iter().flat_map(|input| of_input(input).into_iter().map(move |k| (k, input.name.as_str())));
+        let mut owners: Vec<(usize, &str)> = named.collect();
+        let n_block = self.sparse.as_ref().map_or(0, |sparse| sparse.names.len());
+        let first = self.columns.len() - n_block;
+        owners
+            .extend(self.sparse.iter().flat_map(|s| s.names.iter().enumerate()).map(|(k, n)| (first + k, n.as_str())));
+        owners.sort_unstable();
+        owners.into_iter().map(|(place, owner)| (self.columns[place].name.as_str(), owner)).collect()
+    }
+
     /// The columns of the sparse block that it reads. A file of plain columns must have them as numbers.
     pub fn sparse_fields(&self) -> Vec<Field> {
         let names = self.sparse.iter().flat_map(|sparse| &sparse.names);

@@ -94,7 +94,8 @@ impl ParquetStream {
             let plan = Plan::new(path, metadata.schema(), options)?;
             let claimed = metadata.metadata().file_metadata().num_rows();
             let groups = metadata.metadata().row_groups();
-            let rows_told = usize::try_from(claimed).map_err(|_| damaged(path, &"it claims less than no rows"))?;
+            let rows_told =
+                usize::try_from(claimed).map_err(|_| damaged(path, &"it claims a negative number of rows"))?;
             let in_groups = groups.iter().try_fold(0_i64, |n, group| n.checked_add(group.num_rows()));
             if in_groups != Some(claimed) || groups.iter().any(|group| group.num_rows() < 0) {
                 let why = format!("it claims {claimed} rows, but its row groups have another number");

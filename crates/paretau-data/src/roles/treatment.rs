@@ -130,10 +130,10 @@ impl<'a> Values<'a> {
                 0 => "is empty: no row has a treatment".to_owned(),
                 1 => format!("is `{}` in every row; the effect needs rows of both arms", self.values[0]),
                 n if several && n > 2 => {
-                    format!("has {n} values: {}; say which one is the control with --control-value", self.listed())
+                    format!("has {n} values: {}; name the control with --control-value", self.listed())
                 }
                 n => format!(
-                    "has {n} values: {}; say which mean treated and control with --treated-value and --control-value",
+                    "has {n} values: {}; name the treated and the control value with --treated-value and --control-value",
                     self.listed()
                 ),
             }),
@@ -159,10 +159,15 @@ impl<'a> Values<'a> {
         let mut order: Vec<usize> = (0..self.values.len()).collect();
         order.sort_by_key(|&k| std::cmp::Reverse(self.counts[k]));
         let shown: Vec<String> =
-            order.iter().take(8).map(|&k| format!("`{}` ({} rows)", self.values[k], self.counts[k])).collect();
+            order.iter().take(8).map(|&k| format!("`{}` ({})", self.values[k], rows(self.counts[k]))).collect();
         let more = if self.values.len() > 8 { format!(" and {} more", self.values.len() - 8) } else { String::new() };
         format!("{}{more}", shown.join(", "))
     }
+}
+
+/// So many rows, in words.
+fn rows(n: usize) -> String {
+    if n == 1 { "1 row".to_owned() } else { format!("{n} rows") }
 }
 
 /// The arm of each cell of a treatment column in new data, given the values that meant the arms when the model was fitted; `None` for missing cells and other values. `1`, `1.0` and `TRUE` are one value.

@@ -79,7 +79,7 @@ impl Marks {
 
     /// The place of a row, if it is in the node.
     #[inline(always)]
-    fn place(&self, row: u32) -> Option<u32> {
+    pub(crate) fn place(&self, row: u32) -> Option<u32> {
         let (node, place) = self.rows[row as usize];
         (node == self.node).then_some(place)
     }

@@ -8,7 +8,7 @@ pub(super) use paretau_nuisance::{outcome_target, stage};
 pub(super) const HANDLES: Handles = Handles { missing: false, sparse: true, categories: false, many_arms: false };
 
 /// Base learners that a search tries.
-const TRIED: SearchRange = SearchRange::Words(&["forest", "ridge", "mlp"]);
+const TRIED: SearchRange = SearchRange::Words(&["forest", "boosting", "stack", "ridge", "mlp"]);
 
 pub(super) const BASE: ParamSpec = ParamSpec::new(
     "base",

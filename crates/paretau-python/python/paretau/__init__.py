@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from . import _estimators, kernels, metrics
-from ._decisions import Policy, policy_tree, refute, sensitivity_analysis
+from ._decisions import Policy, Roles, policy_tree, refute, roles, sensitivity_analysis
 from ._errors import (
     DataError,
     DataWarning,
@@ -28,11 +28,13 @@ from ._errors import (
 from ._estimator import Estimator
 from ._estimators import *  # noqa: F403 (one class per family; the list is generated)
 from ._functions import Simulated, describe, fit, list_estimators, load, make_estimator, make_synthetic, simulate
-from ._inference import EffectInference
+from ._inference import Coefficients, EffectInference, Ranking
 from ._paretau import __version__
-from ._studies import Tuned, compare, run, tune
+from ._studies import Comparison, Tuned, compare, run, tune
 
 __all__ = [
+    "Coefficients",
+    "Comparison",
     "DataError",
     "DataWarning",
     "EffectInference",
@@ -46,6 +48,8 @@ __all__ = [
     "NumericError",
     "ParetauError",
     "Policy",
+    "Ranking",
+    "Roles",
     "SchemaError",
     "Simulated",
     "Tuned",
@@ -62,6 +66,7 @@ __all__ = [
     "metrics",
     "policy_tree",
     "refute",
+    "roles",
     "run",
     "sensitivity_analysis",
     "simulate",

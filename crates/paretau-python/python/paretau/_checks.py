@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
 import numpy as np
 
 from . import _frames
-from ._errors import DataError, DataWarning, InputTypeError
+from ._errors import DataError, DataWarning, InputTypeError, UsageError
 
 # Words that mean control and treated by themselves; everything else must be given as 0 and 1.
 _PAIRS = (
@@ -19,6 +20,9 @@ _PAIRS = (
     ("control", "treatment"),
     ("0", "1"),
 )
+_MOST_NUMBERED_ARMS = 10
+# Words that mean control among several arms.
+_CONTROLS = ("control", "placebo", "none", "no", "untreated")
 
 
 def numbers(what: str, values: Any, n_rows: int | None = None) -> np.ndarray:
@@ -69,11 +73,87 @@ def treatment_column(
         row = int(np.flatnonzero(np.isnan(array))[0])
         raise DataError(f"treatment: row {row + 1} is missing; leave rows without a treatment out")
     distinct = np.unique(array)
-    arms = max(2, len(distinct)) if several else 2
+    # More numbers than this are a dose or a count, and not arms, unless the control is named.
+    arms = max(2, min(len(distinct), _MOST_NUMBERED_ARMS)) if several else 2
     if kind == "dates" or not np.isin(distinct, np.arange(arms)).all():
         raise _not_binary([f"{v:g}" for v in distinct[:6]], len(distinct), y)
     _check_both_arms(array)
     return np.ascontiguousarray(array)
+
+
+def arms_column(
+    values: Any, n_rows: int, y: np.ndarray | None = None, *, several: bool = False, control: Any = None
+) -> tuple[_frames.Column, str | None]:
+    """The treatment as a column, and the value that means control where the column does not say so by itself.
+
+    0, 1, … and pairs of words that mean no and yes speak for themselves; other values need `control`.
+    """
+    column = _treatment_cells(values, n_rows)
+    kind, cells = column
+    if control is None and (kind != "text" or not _names_a_control(*cells)):
+        return ("numbers", treatment_column(values, n_rows, y, several=several)), None
+    if kind == "dates":
+        raise DataError("treatment holds dates; it must be numbers or words")
+    if kind == "text":
+        levels, codes = cells
+        if (codes < 0).any():
+            row = int(np.flatnonzero(codes < 0)[0])
+            raise DataError(f"treatment: row {row + 1} is missing; leave rows without a treatment out")
+        found = [levels[k] for k in np.unique(codes)]
+    else:
+        numbers_ = np.asarray(cells, dtype=np.float64)
+        if not np.isfinite(numbers_).all():
+            row = int(np.flatnonzero(~np.isfinite(numbers_))[0])
+            raise DataError(f"treatment: row {row + 1} is missing; leave rows without a treatment out")
+        column = ("numbers", numbers_)
+        found = [arm_text(float(v)) for v in np.unique(numbers_)]
+    name = next(w for w in found if w.strip().lower() in _CONTROLS) if control is None else arm_text(control)
+    if name not in found:
+        raise UsageError(f"control={control!r}: no row has this treatment; the values are {', '.join(map(repr, found[:8]))}")
+    if len(found) < 2:
+        raise DataError(f"treatment is {found[0]!r} in every row (only one class): the effect needs rows of both arms")
+    if len(found) > 2 and not several:
+        raise _not_binary([repr(w) for w in found[:6]], len(found), y)
+    return column, name
+
+
+def arm_text(arm: Any) -> str:
+    """An arm's name as the library spells it: 1, 1.0 and True are `1`."""
+    if isinstance(arm, (bool, np.bool_)):
+        return str(int(arm))
+    if isinstance(arm, (float, np.floating)) and float(arm).is_integer():
+        return str(int(arm))
+    return str(arm)
+
+
+def arm_names(column: _frames.Column) -> list[str]:
+    """The arms that occur in a treatment column."""
+    kind, cells = column
+    if kind == "text":
+        levels, codes = cells
+        return [levels[k] for k in np.unique(codes)]
+    return [arm_text(float(v)) for v in np.unique(cells)]
+
+
+def _names_a_control(levels: list[str], codes: np.ndarray) -> bool:
+    """Whether one of several words, and no pair that is known, means control."""
+    used = [levels[k].strip().lower() for k in np.unique(codes[codes >= 0])]
+    known = any(sorted(used) == sorted(pair) for pair in _PAIRS)
+    return not known and sum(word in _CONTROLS for word in used) == 1
+
+
+def _treatment_cells(values: Any, n_rows: int) -> _frames.Column:
+    if values is None:
+        raise InputTypeError("treatment is None: pass treatment=t with 0 for control and 1 for treated, one entry per row")
+    column = _frames.series(values)
+    if column is None:
+        array = np.asarray(values)
+        if array.dtype.kind in "biuf":
+            column = ("numbers", array)
+        else:
+            column = _frames.object_column("treatment", array.astype(object).ravel())
+    _check_length("treatment", column[1][1] if column[0] == "text" else column[1], n_rows)
+    return column
 
 
 def weights(what: str, values: Any, n_rows: int) -> np.ndarray | None:
@@ -129,9 +209,9 @@ def _not_binary(shown: list[str], n_values: int, y: np.ndarray | None) -> DataEr
     more = ", …" if n_values > len(shown) else ""
     hint = " y holds only 0 and 1: have y and treatment been swapped?" if y is not None and _is_binary(y) else ""
     return DataError(
-        f"treatment must be 0 (control) or 1 (treated) in every row, but it has {n_values} values: "
+        f"treatment must be 0 (control) or 1 (treated), or 0, 1, 2, … for several arms, but it has {n_values} values: "
         f"{', '.join(shown)}{more}. For other codes pass a comparison such as treatment=(t == 'drug'), "
-        f"with the rows of other arms left out.{hint}"
+        f"with the rows of other arms left out, or name the control with control='placebo'.{hint}"
     )
 
 
@@ -173,3 +253,25 @@ def _conversion_warning() -> type[Warning]:
     except ImportError:
         return DataWarning
     return DataConversionWarning
+
+
+def refuse_search_without_treatment() -> None:
+    """Refuses a fit inside a scikit-learn search that will not hand the treatment on to `score`.
+
+    The search would swallow the scorer's complaint, score NaN, and choose at random; what a fit raises it passes on.
+    """
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "_fit_and_score" and frame.f_globals.get("__name__", "").startswith("sklearn."):
+            scorer = frame.f_locals.get("scorer")
+            inner = getattr(scorer, "_scorers", None)
+            scorers = list(inner.values()) if isinstance(inner, dict) else [scorer]
+            by_us = any(type(s).__name__ == "_PassthroughScorer" for s in scorers)
+            if by_us and "treatment" not in (frame.f_locals.get("score_params") or {}):
+                raise UsageError(
+                    "the search would have to score without the treatment: use "
+                    "sklearn.set_config(enable_metadata_routing=True), with which it hands the treatment on by itself, or "
+                    "fit with treatment='name of a column of X'"
+                )
+            return
+        frame = frame.f_back

@@ -10,19 +10,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from . import _checks, _frames, _tables
+from . import _bases, _checks, _frames, _tables
+from ._arguments import plain, seed_from, threads
 from ._compat import BaseEstimator
 from ._errors import DataWarning, NotFittedError, SchemaError, UsageError
-from ._inference import EffectInference, normal_quantile
-from ._paretau import DEFAULT_VALID_SHARE, Model, Table, describe, evaluate, fit
+from ._inference import EffectInference, check_alpha
+from ._paretau import DEFAULT_VALID_SHARE, Model, Table, evaluate, fit
 from ._progress import Progress
+from ._questions import Questions
 from ._report import OverlapReport
 
 #: Constructor arguments that are not parameters of the estimator itself.
 COMMON = ("random_state", "n_jobs", "verbose", "validation_fraction")
 
 
-class Estimator(BaseEstimator):
+class Estimator(Questions, BaseEstimator):
     """Base of all estimators: `fit`, then effects, averages, outcomes, propensities and weights.
 
     A scikit-learn estimator in all but its target: `clone`, `Pipeline`, `GridSearchCV` and `cross_val_score` work.
@@ -44,6 +46,7 @@ class Estimator(BaseEstimator):
         sample_weight: Any = None,
         propensity: Any = None,
         groups: Any = None,
+        control: Any = None,
         intervals: int | None = None,
     ) -> Estimator:
         """Learns the effect of `treatment` on `y` given `X`.
@@ -55,14 +58,17 @@ class Estimator(BaseEstimator):
         y : array of n numbers
             Outcome.
         treatment : array of n, or the name of a column of `X`
-            0 control, 1 treated; estimators that take several arms also 2 and so on, see `effect_by_arm`. Keyword only: a
-            swapped outcome and treatment would go unnoticed.
+            0 control, 1 treated; further arms are 2 and so on, or words. Keyword only: a swapped
+            outcome and treatment would go unnoticed.
         sample_weight : array of n, optional
             Row weights.
         propensity : array of n or a number, optional
             Probabilities of treatment known from the study's design.
         groups : array of n, optional
             Rows of one group are never split between folds, and standard errors are clustered by them.
+        control : number or text, optional
+            The arm that the others are compared with, where `treatment` holds other values than 0 and 1 or words that say so
+            ("control", "no", …).
         intervals : int, optional
             Refits on half-samples (40, say) from which `effect_interval` makes intervals; the fit takes about half as many
             times as long. Also keeps what intervals of individual effects need.
@@ -70,11 +76,14 @@ class Estimator(BaseEstimator):
         column = treatment if isinstance(treatment, str) else None
         if column is not None:
             X, treatment = _take_column(X, column)
+        else:
+            _checks.refuse_search_without_treatment()
         x = _tables.read(X)
         outcome = _checks.numbers("y", y, x.n_rows)
         names = x.names if x.names is not None else _numbered(x.n_cols)
+        arms, control = _checks.arms_column(treatment, x.n_rows, outcome, several=True, control=control)
         extras = {
-            "treatment": _checks.treatment_column(treatment, x.n_rows, outcome, several=self._takes_several_arms()),
+            "treatment": arms,
             "outcome": outcome,
             "weight": _checks.weights("sample_weight", sample_weight, x.n_rows),
             "propensity": _checks.weights("propensity", propensity, x.n_rows),
@@ -82,6 +91,8 @@ class Estimator(BaseEstimator):
         }
         # Everything in X is a feature, whatever its name; naming them also stores their number in the model file.
         roles: dict[str, Any] = {} if x.sparse else {"features": names}
+        if control is not None:
+            roles["control_value"] = control
         table = Table()
         x.add_to(table, names)
         for role, values in extras.items():
@@ -89,6 +100,7 @@ class Estimator(BaseEstimator):
                 roles[role] = _free_name(role, names)
                 _tables.add_column(table, roles[role], values if isinstance(values, tuple) else ("numbers", values))
         self._fit_table(table, roles, None if intervals is None else int(intervals))
+        self._control = control
         self._names = names
         self._treatment_column = column
         self.n_features_in_ = x.n_cols
@@ -96,19 +108,30 @@ class Estimator(BaseEstimator):
             self.feature_names_in_ = np.array(x.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        self._weigh_training_rows(x, extras["treatment"], roles["treatment"])
+        self._weigh_training_rows(x, arms, roles["treatment"])
         return self
 
-    def effect(self, X: Any) -> np.ndarray:
-        """Effect of treatment on each row, shape (n,)."""
-        return self._effect(X)["tau"]
+    def effect(self, X: Any, *, T0: Any = None, T1: Any = None) -> np.ndarray:
+        """Effect of treatment on each row, shape (n,): of arm `T1` against arm `T0`.
+
+        Without them of the first arm against the control, which are the only two unless the fit had several.
+        """
+        first, second = self._pair(T0, T1)
+        if (first, second) == (0, 1):
+            return self._effect(X)["tau"]
+        arms = [np.zeros(1), *(arm["tau"] for arm in self._arm_effects(X))]
+        return np.broadcast_to(arms[second] - arms[first], arms[-1].shape).copy()
+
+    def const_marginal_effect(self, X: Any) -> np.ndarray:
+        """Effect of every arm against the control, shape (n, arms - 1)."""
+        return np.column_stack([arm["tau"] for arm in self._arm_effects(X)])
 
     def predict(self, X: Any) -> np.ndarray:
         """The same as `effect`."""
         return self.effect(X)
 
     def effect_interval(
-        self, X: Any, alpha: float = 0.05, kind: str = "conditional"
+        self, X: Any, alpha: float = 0.05, kind: str = "conditional", *, T0: Any = None, T1: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper ends of intervals of each row's effect at level `1 - alpha`.
 
@@ -118,44 +141,39 @@ class Estimator(BaseEstimator):
 
         `kind="individual"`: conformal intervals of one person's own effect, whatever the estimator, after
         `fit(..., intervals=40)`.
+
+        `T1` is the arm whose effect is meant, against the control `T0`; two arms other than the control have no intervals.
         """
-        normal_quantile(alpha)  # refuses a bad alpha in our own words
-        predictions = self._effect(X, level=1.0 - alpha, kind=kind)
+        check_alpha(alpha)
+        predictions = self._effect(X, level=1.0 - alpha, kind=kind, arm=self._pair_with_control(T0, T1))
         return predictions["lo"], predictions["hi"]
 
     def effect_by_arm(self, X: Any) -> dict[str, EffectInference]:
         """Effect of each arm against the control, by the arm's name, with standard errors and intervals.
 
-        One arm, unless the fit had several. `effect` and all that rests on it is about the first of them.
+        One arm, unless the fit had several.
         """
-        arms = self._predict(X, propensity=True)["arms"]
-        if not all("se" in arm for arm in arms.values()):
+        arms = self._arm_effects(X)
+        if not all("se" in arm for arm in arms):
             self.effect_inference(X)  # refuses an estimator without standard errors in its own words
-        return {name: EffectInference(arm["tau"], arm["se"]) for name, arm in arms.items()}
+        return {
+            name: EffectInference(arm["tau"], arm["se"]) for name, arm in zip(self.arms_[1:], arms, strict=True)
+        }
 
-    def effect_inference(self, X: Any) -> EffectInference:
-        """Effects with standard errors, intervals, z statistics and p-values."""
-        predictions = self._effect(X, level=0.95)
+    def effect_inference(self, X: Any, *, T0: Any = None, T1: Any = None) -> EffectInference:
+        """Effects with standard errors, intervals, z statistics and p-values, of arm `T1` against the control `T0`."""
+        predictions = self._effect(X, level=0.95, arm=self._pair_with_control(T0, T1))
         return EffectInference(predictions["tau"], predictions["se"])
 
-    def ate(self, X: Any = None) -> float:
-        """Average effect: doubly robust over the training rows, or the mean effect of the rows of `X`."""
-        return float(np.mean(self.effect(X))) if X is not None else self._average("ate")["value"]
-
-    def ate_interval(self, alpha: float = 0.05) -> tuple[float, float]:
-        """Interval of the average effect over the training rows."""
-        return self._average_interval("ate", alpha)
-
-    def att(self) -> float:
-        """Average effect over the treated training rows, doubly robust."""
-        return self._average("att")["value"]
-
-    def att_interval(self, alpha: float = 0.05) -> tuple[float, float]:
-        """Interval of the average effect over the treated training rows."""
-        return self._average_interval("att", alpha)
-
     def predict_outcomes(self, X: Any) -> np.ndarray:
-        """Expected outcomes without and with treatment, shape (n, 2)."""
+        """Expected outcomes of each arm, the control first, shape (n, arms): without and with treatment where there are two.
+
+        Probabilities of a yes/no outcome lie between 0 and 1, also where the estimator's line does not; their difference then
+        is not quite `effect(X)`.
+        """
+        if len(getattr(self, "arms_", ())) > 2:
+            predictions = self._predict(X, propensity=True)
+            return np.column_stack([predictions["mu0"], *(arm["mu"] for arm in predictions["arms"].values())])
         predictions = self._predict(X)
         return np.column_stack([predictions["mu0"], predictions["mu1"]])
 
@@ -164,14 +182,24 @@ class Estimator(BaseEstimator):
         return self._predict(X, propensity=True)["e"]
 
     def predict_weights(self, X: Any, *, treatment: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Balancing weights of rows of known treatment: raw, and with the tail that training fitted smoothed."""
+        """Balancing weights of rows of known treatment: raw, and with the tail that training fitted smoothed.
+
+        After a fit with several arms those of rows of the control and the first arm; other rows are refused.
+        """
         self._check_fitted()
         if isinstance(treatment, str):
             X, treatment = _take_column(X, treatment)
         x = _tables.read(X)
-        arms = _checks.numbers("treatment", treatment, x.n_rows)
-        if not np.isin(arms, (0.0, 1.0)).all():
-            raise UsageError("treatment must be 0 (control) or 1 (treated) in every row")
+        arms: _frames.Column
+        if self._control is None:
+            cells = _checks.numbers("treatment", treatment, x.n_rows)
+            if not np.isin(cells, (0.0, 1.0)).all():
+                raise UsageError("treatment must be 0 (control) or 1 (treated) in every row")
+            arms = ("numbers", cells)
+        else:
+            arms, _ = _checks.arms_column(treatment, x.n_rows, several=True, control=self._control)
+            if not set(_checks.arm_names(arms)) <= set(self.arms_[:2]):
+                raise UsageError(f"treatment must be {self.arms_[0]!r} or {self.arms_[1]!r} in every row")
         predictions = self._predict(x, propensity=True, arms=arms)
         return predictions["w_raw"], predictions["w"]
 
@@ -199,6 +227,7 @@ class Estimator(BaseEstimator):
         sample_weight: Any = None,
         propensity: Any = None,
         in_sample: bool = False,
+        arm: Any = None,
     ) -> dict[str, float]:
         """All metrics that need no truth, by name, each with its standard error under `name_se`.
 
@@ -209,37 +238,15 @@ class Estimator(BaseEstimator):
         """
         mode = "always" if in_sample else "never"
         return self._scores(
-            X, y, treatment=treatment, sample_weight=sample_weight, propensity=propensity, in_sample=mode
+            X, y, treatment=treatment, sample_weight=sample_weight, propensity=propensity, in_sample=mode, arm=arm
         )
 
     def _scores(
-        self, X: Any, y: Any, *, treatment: Any, sample_weight: Any, propensity: Any, in_sample: str
+        self, X: Any, y: Any, *, treatment: Any, sample_weight: Any, propensity: Any, in_sample: str, arm: Any = None
     ) -> dict[str, float]:
-        self._check_fitted()
-        treatment = self._treatment_column if treatment is None else treatment
-        if treatment is None:
-            raise UsageError(
-                "scoring needs the treatment of the rows: with sklearn.set_config(enable_metadata_routing=True) "
-                "searches hand it on by themselves; otherwise fit with treatment='name of a column of X'"
-            )
-        if isinstance(treatment, str):
-            X, treatment = _take_column(X, treatment)
-        x = self._named(_tables.read(X))
-        outcome = _checks.numbers("y", y, x.n_rows)
-        extras = {
-            "treatment": _checks.treatment_column(treatment, x.n_rows, outcome),
-            "outcome": outcome,
-            "weight": _checks.weights("sample_weight", sample_weight, x.n_rows),
-            "propensity": _checks.weights("propensity", propensity, x.n_rows),
-        }
-        names = x.names if x.names is not None else self._names
-        roles: dict[str, Any] = {} if x.sparse else {"features": [n for n in names if n in set(self._names)]}
-        table = Table()
-        x.add_to(table, names)
-        for role, values in extras.items():
-            if values is not None:
-                roles[role] = _free_name(role, names)
-                table.numbers(roles[role], values)
+        table, roles, _ = self._rows_table(
+            X, y, treatment=treatment, sample_weight=sample_weight, propensity=propensity, arm=arm
+        )
         found = json.loads(
             evaluate(
                 self.model_,
@@ -254,29 +261,72 @@ class Estimator(BaseEstimator):
             warnings.warn(note, DataWarning, stacklevel=3)
         return found["scores"]
 
+    def _rows_table(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        treatment: Any,
+        sample_weight: Any = None,
+        propensity: Any = None,
+        groups: Any = None,
+        arm: Any = None,
+    ) -> tuple[Table, dict[str, Any], int]:
+        """Rows with outcome and treatment as a table, the roles of its columns, and how many rows there are."""
+        self._check_fitted()
+        treatment = self._treatment_column if treatment is None else treatment
+        if treatment is None:
+            raise UsageError(
+                "scoring needs the treatment of the rows: with sklearn.set_config(enable_metadata_routing=True) "
+                "searches hand it on by themselves; otherwise fit with treatment='name of a column of X'"
+            )
+        if isinstance(treatment, str):
+            X, treatment = _take_column(X, treatment)
+        x = self._named(_tables.read(X))
+        outcome = _checks.numbers("y", y, x.n_rows)
+        several = len(self.arms_) > 2
+        arms, control = _checks.arms_column(treatment, x.n_rows, outcome, several=several, control=self._control)
+        extras = {
+            "treatment": arms,
+            "outcome": outcome,
+            "weight": _checks.weights("sample_weight", sample_weight, x.n_rows),
+            "propensity": _checks.weights("propensity", propensity, x.n_rows),
+            "group": _checks.group_column(groups, x.n_rows),
+        }
+        names = x.names if x.names is not None else self._names
+        roles: dict[str, Any] = {} if x.sparse else {"features": [n for n in names if n in set(self._names)]}
+        if several or control is not None or arm is not None:
+            roles |= {"control_value": self.arms_[0], "treated_value": self.arms_[self._arm_place(arm)]}
+        table = Table()
+        x.add_to(table, names)
+        for role, values in extras.items():
+            if values is not None:
+                roles[role] = _free_name(role, names)
+                _tables.add_column(table, roles[role], values if isinstance(values, tuple) else ("numbers", values))
+        return table, roles, x.n_rows
+
+    @property
+    def weights_(self) -> np.ndarray | None:
+        """Balancing weights of the training rows with smoothed tails; None after a fit with several arms."""
+        return self._training_weights()[1]
+
+    @property
+    def raw_weights_(self) -> np.ndarray | None:
+        """The same before smoothing."""
+        return self._training_weights()[0]
+
+    def _training_weights(self) -> tuple[np.ndarray | None, np.ndarray | None]:
+        if "_weights" not in vars(self):
+            raise AttributeError(
+                f"{type(self).__name__} has no weights_: it is not fitted, or it was loaded from a file, which keeps no "
+                "training rows; predict_weights(X, treatment=t) gives the weights of rows"
+            )
+        return self._weights
+
     def overlap_report(self) -> OverlapReport:
         """How well the arms overlapped in training: k-hat and effective sample sizes per arm, rows at risk, warnings."""
         self._check_fitted()
         return OverlapReport(json.loads(self.model_.about())["overlap"], self.model_.overlap_lines())
-
-    def group_effects(self, by: Any) -> list[dict[str, Any]]:
-        """Average effects of groups of the training rows, doubly robust, with 95 % intervals and a band over all groups.
-
-        `by` has one row per row that was fitted, in the same order: a data frame or a series (text, numbers, dates), or an
-        array. Numbers with many values are put into quantile bins; rows without a value are a group of their own. Each group
-        has `column`, `level`, `n` and `effective` (rows and effective rows without and with treatment), `effect` (`value`,
-        `se`, `lo`, `hi`), `band` (ends of the band that holds all groups at once), and a `reason` where too few rows carry
-        an effect. A model that was loaded or unpickled knows no rows: ask before saving.
-        """
-        self._check_fitted()
-        if hasattr(by, "to_frame") and not _frames.is_frame(by):
-            by = by.to_frame(by.name if getattr(by, "name", None) else "group")
-        elif not _frames.is_frame(by) and np.ndim(by) == 1:
-            by = np.asarray(by, dtype=np.float64).reshape(-1, 1)
-        x = _tables.read(by)
-        table = Table()
-        x.add_to(table, x.names if x.names is not None else [f"by{k}" for k in range(x.n_cols)])
-        return json.loads(self.model_.group_effects(table))["groups"]
 
     def summary(self) -> str:
         """The fit in a dozen lines of text."""
@@ -311,35 +361,47 @@ class Estimator(BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
         if "model_" in state:
-            state["model_"] = state["model_"].to_bytes()
+            state["model_"] = state["model_"].to_bytes(pickled=True)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
         if "model_" in state:
-            state["model_"] = Model.from_bytes(state["model_"])
+            state["model_"] = Model.from_bytes(state["model_"], pickled=True)
         super().__setstate__(state)
 
     def _fit_table(self, table: Table, roles: dict[str, Any], intervals: int | None = None) -> None:
         params = {k: plain(v) for k, v in self.get_params(deep=False).items() if k not in COMMON}
-        try:
-            text = json.dumps(params, allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise UsageError(f"parameters must be finite numbers, text, lists of numbers, dicts (of base learners) or None: {error}") from error
-        self.model_ = fit(
-            table,
-            roles=json.dumps(roles),
-            estimator=self._entry(params),
-            params=text,
-            seed=seed_from(self.random_state),
-            valid_share=float(getattr(self, "validation_fraction", DEFAULT_VALID_SHARE)),
-            n_jobs=threads(self.n_jobs),
-            listener=Progress() if self.verbose else None,
-            intervals=intervals,
-        )
+        with _bases.lent(params) as known:
+            try:
+                text = json.dumps(known, allow_nan=False)
+            except (TypeError, ValueError) as error:
+                raise UsageError(
+                    "parameters must be finite numbers, text, lists of numbers, base learners (a name, a dict, or a regressor "
+                    f"of scikit-learn's kind) or None: {error}"
+                ) from error
+            self.model_ = fit(
+                table,
+                roles=json.dumps(roles),
+                estimator=self._entry(params),
+                params=text,
+                seed=seed_from(self.random_state),
+                valid_share=float(getattr(self, "validation_fraction", DEFAULT_VALID_SHARE)),
+                n_jobs=threads(self.n_jobs),
+                listener=Progress() if self.verbose else None,
+                intervals=intervals,
+            )
         self._adopt_facts()
         for warning in self.warnings_:
             warnings.warn(warning, DataWarning, stacklevel=3)
+        if len(self.arms_) > 2:
+            first, control = self.arms_[1], self.arms_[0]
+            warnings.warn(
+                f"the fit has {len(self.arms_)} arms: where no other is named (arm=, T1=), answers are about arm {first!r} "
+                f"against {control!r}",
+                DataWarning,
+                stacklevel=3,
+            )
 
     def _adopt_facts(self) -> None:
         about = json.loads(self.model_.about())
@@ -349,31 +411,46 @@ class Estimator(BaseEstimator):
         self.notes_ = about["notes"]
         self.arms_ = [arm["name"] for arm in about["arms"]]
         self.warnings_ = [w["message"] for w in about["warnings"]]
-        self._averages = about["averages"]
+        self._control = about["roles"].get("control_value")
 
-    def _takes_several_arms(self) -> bool:
-        return bool(json.loads(describe(next(iter(self._presets))))["handles"]["many_arms"])
-
-    def _weigh_training_rows(self, x: _tables.Input, arms: np.ndarray, column: str) -> None:
+    def _weigh_training_rows(self, x: _tables.Input, arms: _frames.Column, column: str) -> None:
         if len(self.arms_) > 2:
             # Weights make two arms comparable; with several there is one set for each pair.
-            self.raw_weights_ = self.weights_ = None
+            self._weights = (None, None)
             return
         predictions = self._predict(x, propensity=True, arms=arms, column=column)
-        self.raw_weights_, self.weights_ = predictions["w_raw"], predictions["w"]
+        self._weights = predictions["w_raw"], predictions["w"]
 
-    def _effect(self, X: Any, *, level: float | None = None, kind: str = "conditional") -> dict[str, Any]:
+    def _pair(self, T0: Any, T1: Any) -> tuple[int, int]:
+        """Places of two arms among all; the control and the first behind it without names."""
+        self._check_fitted()
+        first = 0 if T0 is None else self._find_arm(T0)
+        return first, 1 if T1 is None else self._find_arm(T1)
+
+    def _pair_with_control(self, T0: Any, T1: Any) -> int:
+        first, second = self._pair(T0, T1)
+        if first != 0 or second == 0:
+            raise UsageError(
+                f"uncertainty is known of arms against the control {self.arms_[0]!r}: leave T0 out, and T1 another arm"
+            )
+        return second
+
+    def _effect(self, X: Any, *, level: float | None = None, kind: str = "conditional", arm: int = 1) -> dict[str, Any]:
         """Effects of rows, with intervals if a level is given. Expected outcomes cost time, so they are left out."""
         table = self._table(X)
-        return self.model_.effect(table, level=level, kind=kind, n_jobs=threads(self.n_jobs))
+        return self.model_.effect(table, level=level, kind=kind, arm=arm, n_jobs=threads(self.n_jobs))
+
+    def _arm_effects(self, X: Any) -> list[dict[str, Any]]:
+        """Effects of rows for every arm."""
+        return self.model_.contrasts(self._table(X), n_jobs=threads(self.n_jobs))
 
     def _predict(
-        self, X: Any, *, propensity: bool = False, arms: np.ndarray | None = None, column: str | None = None
+        self, X: Any, *, propensity: bool = False, arms: _frames.Column | None = None, column: str | None = None
     ) -> dict[str, Any]:
         """The predictions for rows. Propensities cost time, and most callers have no use for them."""
         table = self._table(X)
         if arms is not None:
-            table.numbers(column or json.loads(self.model_.about())["roles"]["treatment"], arms)
+            _tables.add_column(table, column or json.loads(self.model_.about())["roles"]["treatment"], arms)
         return self.model_.predict(table, propensity=propensity, n_jobs=threads(self.n_jobs))
 
     def _table(self, X: Any) -> Table:
@@ -415,15 +492,6 @@ class Estimator(BaseEstimator):
             )
         return x
 
-    def _average(self, name: str) -> dict[str, float]:
-        self._check_fitted()
-        return self._averages[name]
-
-    def _average_interval(self, name: str, alpha: float) -> tuple[float, float]:
-        average = self._average(name)
-        half = normal_quantile(alpha) * average["se"]
-        return average["value"] - half, average["value"] + half
-
     def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):
             raise NotFittedError(
@@ -440,41 +508,6 @@ class Estimator(BaseEstimator):
             if all(params.get(k) == plain(v) for k, v in changed.items())
         ]
         return max(fitting, key=lambda pair: pair[0])[1]
-
-
-def plain(value: Any) -> Any:
-    """A parameter's value as JSON knows it: numpy scalars and tuples come out of searches."""
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, (tuple, list, np.ndarray)):
-        return [plain(v) for v in value]
-    if isinstance(value, dict):
-        return {k: plain(v) for k, v in value.items()}
-    return value
-
-
-def threads(n_jobs: int | None) -> int | None:
-    """A number of threads, counted from the end when negative; None for all cores."""
-    if n_jobs is None or n_jobs == -1:
-        return None
-    if n_jobs == 0:
-        raise UsageError("n_jobs must be a number of threads, or None for all cores, not 0")
-    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
-
-
-def seed_from(random_state: Any) -> int:
-    """A seed: the number itself, or drawn from a generator; None draws from numpy's global one."""
-    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
-        if random_state < 0:
-            raise UsageError(f"random_state must not be negative, not {random_state}")
-        return int(random_state)
-    if random_state is None:
-        return int(np.random.randint(2**31))
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31))
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**63))
-    raise UsageError(f"random_state must be a whole number, a numpy generator or None, not {random_state!r}")
 
 
 def _numbered(n: int) -> list[str]:

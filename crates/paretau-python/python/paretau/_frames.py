@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from . import _arrow
 from ._errors import InputTypeError, UsageError
 
 Column = tuple[str, Any]
@@ -35,6 +36,8 @@ def columns(x: Any, wanted: set[str] | None = None) -> list[tuple[str, Column]]:
     if _is(x, "polars", "DataFrame"):
         return [(name, polars_column(name, x[name])) for name in x.columns if take(name)]
     table = arrow_table(x)
+    if table is None:
+        return _arrow.columns(x, wanted)
     return [(name, arrow_column(name, table.column(j))) for j, name in enumerate(table.column_names) if take(name)]
 
 
@@ -49,6 +52,8 @@ def split(x: Any, name: str) -> tuple[Any, Any]:
     if _is(x, "polars", "DataFrame"):
         return x.drop(name), x[name]
     table = arrow_table(x)
+    if table is None:
+        raise UsageError(f"to take column {name!r} out of a {type(x).__name__}, install pyarrow, or pass the treatment by itself")
     return table.drop_columns([name]), table.column(name)
 
 
@@ -60,7 +65,8 @@ def column_names(x: Any) -> list[Any]:
         return list(x.columns)
     if hasattr(x, "column_names"):
         return list(x.column_names)
-    return list(arrow_table(x).column_names)
+    table = arrow_table(x)
+    return _arrow.names(x) if table is None else list(table.column_names)
 
 
 def series(x: Any) -> Column | None:
@@ -127,13 +133,11 @@ def polars_column(name: Any, column: Any) -> Column:
 
 
 def arrow_table(x: Any) -> Any:
-    """Anything that speaks the Arrow stream interface, as a pyarrow table."""
+    """Anything that speaks the Arrow stream interface, as a pyarrow table; None where pyarrow is not installed."""
     try:
         import pyarrow as pa
-    except ImportError as error:
-        raise InputTypeError(
-            f"X is a {type(x).__name__}, which needs pyarrow to be read: install pyarrow, or pass a numpy array"
-        ) from error
+    except ImportError:
+        return None
     return x if isinstance(x, pa.Table) else pa.table(x)
 
 
@@ -232,4 +236,7 @@ def _is(x: Any, module: str, *names: str) -> bool:
 
 
 def _is_arrow(x: Any) -> bool:
+    # Series offer themselves as streams, too, but of one column without a name.
+    if _is(x, "pandas", "Series") or _is(x, "polars", "Series") or _is(x, "pyarrow", "Array", "ChunkedArray"):
+        return False
     return _is(x, "pyarrow", "Table", "RecordBatch") or hasattr(x, "__arrow_c_stream__")

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from . import _estimators, _frames, _paretau, _tables
+from ._arguments import seed_from, threads
 from ._errors import InputTypeError, UsageError
-from ._estimator import Estimator, seed_from, threads
+from ._estimator import Estimator
 
 
 def list_estimators(family: str | None = None) -> list[str]:
@@ -82,7 +83,9 @@ def fit(
         part = _tables.read(data, wanted)
         part.add_to(again, part.names or [])
         predictions = model.model_.predict(again, propensity=True, n_jobs=threads(model.n_jobs))
-        model.raw_weights_, model.weights_ = predictions["w_raw"], predictions["w"]
+        model._weights = predictions["w_raw"], predictions["w"]
+    elif len(model.arms_) > 2:
+        model._weights = (None, None)
     return model
 
 

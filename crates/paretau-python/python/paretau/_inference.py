@@ -12,10 +12,15 @@ import numpy as np
 from ._errors import UsageError
 
 
-def normal_quantile(alpha: float) -> float:
-    """The `1 - alpha/2` quantile of the standard normal distribution."""
+def check_alpha(alpha: float) -> None:
+    """Refuses an alpha that is not strictly between 0 and 1."""
     if not 0.0 < alpha < 1.0:
         raise UsageError(f"alpha must lie strictly between 0 and 1, not {alpha}")
+
+
+def normal_quantile(alpha: float) -> float:
+    """The `1 - alpha/2` quantile of the standard normal distribution."""
+    check_alpha(alpha)
     return NormalDist().inv_cdf(1.0 - alpha / 2.0)
 
 
@@ -66,3 +71,74 @@ class EffectInference:
 
     def __len__(self) -> int:
         return len(self.point_estimate)
+
+
+@dataclass(frozen=True)
+class Coefficients(EffectInference):
+    """Named coefficients with standard errors; `print` shows the table."""
+
+    names: list[str]
+    one_sided: bool
+
+    def __init__(self, names: list[str], estimates: np.ndarray, errors: np.ndarray, *, one_sided: bool = False) -> None:
+        super().__init__(estimates, errors)
+        object.__setattr__(self, "names", list(names))
+        object.__setattr__(self, "one_sided", one_sided)
+
+    def pvalue(self, value: float = 0.0) -> np.ndarray:
+        """p-value of the coefficient being `value` (one-sided tests: of it not being above)."""
+        if not self.one_sided:
+            return super().pvalue(value)
+        return np.array([0.5 * erfc(z / sqrt(2.0)) for z in self.zstat(value)])
+
+    def __getitem__(self, name: str) -> float:
+        if name not in self.names:
+            raise KeyError(f"{name!r}; the coefficients are {', '.join(self.names)}")
+        return float(self.point_estimate[self.names.index(name)])
+
+    def summary_frame(self, alpha: float = 0.05, value: float = 0.0) -> Any:
+        """One row per coefficient, indexed by name."""
+        found = super().summary_frame(alpha, value)
+        if isinstance(found, dict):
+            return {"name": list(self.names), **found}
+        found.index = self.names
+        return found
+
+    def __str__(self) -> str:
+        lower, upper = self.conf_int()
+        width = max(len(name) for name in self.names)
+        head = f"{'':{width}}  {'estimate':>10}  {'std. error':>10}  {'95 % interval':>23}  {'p':>8}"
+        rows = zip(self.names, self.point_estimate, self.stderr, lower, upper, self.pvalue(), strict=True)
+        lines = [f"{n:{width}}  {e:10.4g}  {s:10.4g}  {a:11.4g} {b:11.4g}  {p:8.3g}" for n, e, s, a, b, p in rows]
+        return "\n".join([head, *lines])
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """A rank-weighted average effect, and the targeting curve that it is the area of."""
+
+    #: `AUTOC` or `QINI`.
+    target: str
+    #: The area.
+    estimate: float
+    #: Its standard error.
+    stderr: float
+    #: Shares treated, by falling priority.
+    q: np.ndarray
+    #: Average effect of the first share minus that of all.
+    toc: np.ndarray
+    #: Standard errors of the curve.
+    toc_stderr: np.ndarray
+
+    def conf_int(self, alpha: float = 0.05) -> tuple[float, float]:
+        """Interval of the area."""
+        half = normal_quantile(alpha) * self.stderr
+        return self.estimate - half, self.estimate + half
+
+    def pvalue(self) -> float:
+        """Two-sided p-value of the ranking telling nothing."""
+        return erfc(abs(self.estimate / self.stderr) / sqrt(2.0)) if self.stderr > 0 else 1.0
+
+    def __str__(self) -> str:
+        low, high = self.conf_int()
+        return f"{self.target} {self.estimate:.4g} (95 % interval {low:.4g} to {high:.4g}, p = {self.pvalue():.3g})"

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import _paretau
+from ._arguments import plain, seed_from, threads
 from ._errors import DataError, UsageError
-from ._estimator import Estimator, plain, seed_from, threads
+from ._estimator import Estimator
 from ._functions import make_estimator, named_roles, named_rows
 from ._progress import Progress
 
@@ -58,17 +59,91 @@ def run(
     return json.loads(report)
 
 
-def compare(records: str | os.PathLike[str]) -> dict[str, Any]:
-    """Methods of a run against each other, from the records in its folder.
+def compare(
+    data: Any,
+    *,
+    treatment: str | None = None,
+    outcome: str | None = None,
+    estimators: list[str] | str | None = None,
+    folds: int = 5,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+    **roles: Any,
+) -> Any:
+    """Estimators side by side: on a data frame, or from the records of a run.
 
-    Returns the `metric` that they are compared by, the mean `ranks` (best first) over the `n` realisations that all
-    finished, and `pairs`: the method that the study is about (`hero`) against every other, as the ratio of errors within
-    realisations with its 95 % bootstrap interval. An interval that holds 1 settles nothing.
+    With a data frame, `treatment` and `outcome`: each of the `estimators` (registry names, "all", or a handful that suit the
+    data's shape) is fitted to the training rows of every fold and predicts the rows held out; all are measured by losses that
+    need no truth. The answer is a `Comparison`, best first. Other keywords name further columns, as for `fit`.
+
+    With the folder of a run: the `metric` that its methods are compared by, the mean `ranks` (best first) over the `n`
+    realisations that all finished, and `pairs`: the method that the study is about (`hero`) against every other, as the ratio
+    of errors within realisations with its 95 % bootstrap interval. An interval that holds 1 settles nothing.
     """
-    comparison = json.loads(_paretau.compare(os.fspath(records)))
-    if comparison is None:
-        raise DataError(f"{os.fspath(records)}: no score to compare by; the data have no truth, or all cells failed")
-    return comparison
+    if isinstance(data, (str, os.PathLike)):
+        if treatment is not None or outcome is not None or estimators is not None or roles:
+            raise UsageError("a run's folder has its comparison in its records: treatment, outcome and the like belong to a data frame")
+        comparison = json.loads(_paretau.compare(os.fspath(data)))
+        if comparison is None:
+            raise DataError(f"{os.fspath(data)}: no score to compare by; the data have no truth, or all cells failed")
+        return comparison
+    if treatment is None or outcome is None:
+        raise UsageError("to compare estimators on data, name the columns: treatment=… and outcome=…")
+    rows = named_rows(data)
+    table = _paretau.Table()
+    rows.add_to(table, rows.names or [])
+    wanted = [estimators] if isinstance(estimators, str) else list(estimators or [])
+    answer = _paretau.compare_estimators(
+        table,
+        roles=json.dumps(named_roles(treatment=treatment, outcome=outcome, **roles)),
+        estimators=wanted,
+        folds=int(folds),
+        seed=seed_from(random_state),
+        n_jobs=threads(n_jobs),
+        listener=Progress() if verbose else None,
+    )
+    found = json.loads(answer)
+    return Comparison(found["comparison"]["rows"], found["verdict"], found["comparison"]["folds"])
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Estimators side by side, best first: `print` shows the table."""
+
+    #: One dictionary per estimator: losses with standard errors, the gap to the best, time, or why it failed.
+    rows: list[dict[str, Any]] = field(repr=False)
+    #: Who cannot be told apart, in a sentence.
+    verdict: str
+    #: Folds used.
+    folds: int
+
+    @property
+    def best(self) -> str:
+        """Registry name of the estimator with the lowest loss."""
+        found = next((row["estimator"] for row in self.rows if row["dr_loss"] is not None), None)
+        if found is None:
+            raise DataError("no estimator could be fitted")
+        return found
+
+    def frame(self) -> Any:
+        """One row per estimator, as a pandas data frame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows).set_index("estimator")
+
+    def __str__(self) -> str:
+        def number(value: float | None) -> str:
+            return "" if value is None else f"{value:.4g}"
+
+        width = max(len(row["estimator"]) for row in self.rows)
+        head = f"{'':{width}}  {'dr_loss':>9}  {'above best':>10}  {'error':>9}  {'r_loss':>9}  {'seconds':>8}"
+        keys = (("dr_loss", 9), ("gap", 10), ("gap_se", 9), ("r_loss", 9), ("seconds", 8))
+        lines = [
+            f"{row['estimator']:{width}}  " + "  ".join(f"{number(row[key]):>{w}}" for key, w in keys) for row in self.rows
+        ]
+        failed = [f"{row['estimator']} failed: {row['error']}" for row in self.rows if row.get("error")]
+        return "\n".join([head, *lines, self.verdict, *failed])
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,19 @@ class Input:
             for name, (_, column) in zip(names, self._body, strict=True):
                 add_column(table, name, column)
 
+    def shuffled(self, column: str | int, order: np.ndarray) -> Input:
+        """The same rows with one column, by name or place, in another order."""
+        if self.names is None:
+            body = np.array(self._body)
+            place = int(column)
+            body[:, place] = body[order, place]
+            return replace(self, _body=body)
+
+        def moved(kind: str, values: Any) -> _frames.Column:
+            return (kind, (values[0], values[1][order])) if kind == "text" else (kind, values[order])
+
+        return replace(self, _body=[(n, moved(*c) if n == column else c) for n, c in self._body])
+
     def renamed(self, names: list[str]) -> Input:
         """The same columns under other names."""
         return replace(self, names=names)

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from . import _checks, _paretau
+from ._arguments import seed_from
 from ._errors import DataError, UsageError
-from ._estimator import seed_from
 
 #: Metrics that read the nuisance `m` but neither `mu0` nor `mu1`.
 _READS_M_ONLY = ("r_score", "calibration", "calibration_mean")

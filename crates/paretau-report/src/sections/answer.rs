@@ -4,17 +4,21 @@ use std::fmt::Write as _;
 
 use paretau_core::Result;
 
-use super::{Section, unit};
-use crate::axis::Axis;
-use crate::html::{Cell, Table, code, escape};
+use super::forest::{Forest, Line};
+use super::{Section, groups, unit};
+use crate::html::{code, escape};
 use crate::number::{Unit, count, percent};
 use crate::paint::Paint;
-use crate::plot::{Key, Mark, Plot, Shape};
-use crate::records::{Interval, ModelRecords, Question};
+use crate::plot::{Key, Shape};
+use crate::records::{Average, Interval, ModelRecords, Question};
 
-/// The question, as the page's title.
-pub(crate) fn title(question: &Question) -> String {
-    format!("What does {} do to {}?", code(&question.treatment), code(&question.outcome))
+/// The question, as the page's heading, unless there is a title.
+pub(crate) fn title(records: &ModelRecords) -> String {
+    let Question { treatment, outcome, .. } = &records.question;
+    records.options.title.as_deref().map_or_else(
+        || format!("What does {} do to {}?", records.options.term(treatment), records.options.term(outcome)),
+        escape,
+    )
 }
 
 /// The answer, the warnings, and the averages.
@@ -24,11 +28,11 @@ pub(crate) fn answer(records: &ModelRecords) -> Result<Section> {
     match (records.averages.first(), &records.scope) {
         (Some(average), scope) => {
             let whom = (scope.is_some() || records.asked).then_some(average.of.as_str());
-            let _ = write!(html, "<p class=\"lead\">{}</p>", sentence(&records.question, whom, average.effect, unit));
+            let _ = write!(html, "<p class=\"lead\">{}</p>", sentence(records, whom, average.effect, unit));
             if let Some(reason) = scope.as_ref().filter(|_| records.asked) {
                 let _ = write!(
                     html,
-                    "<p>This average was asked for, but the data can hardly speak about it: {}.</p>",
+                    "<p>This average was asked for, but these data hold little information about it: {}.</p>",
                     escape(reason)
                 );
             } else if let Some(reason) = scope {
@@ -45,127 +49,81 @@ pub(crate) fn answer(records: &ModelRecords) -> Result<Section> {
             let _ = write!(html, "<p class=\"lead\">No average effect is reported: {}.</p>", escape(reason));
         }
     }
+    html += &warnings(records);
     html += &records.more.iter().map(|line| format!("<p>{}</p>", escape(line))).collect::<String>();
-    html += &further_arms(records, unit);
-    html += &warnings(&records.warnings);
-    let chart =
-        if records.averages.is_empty() { String::new() } else { averages(records, unit).html(&meanings(records))? };
+    let chart = if records.averages.is_empty() { String::new() } else { averages(records, unit)? };
     let _ = write!(html, "<div class=\"pair\"><div>{}</div>{chart}</div>", context(records, unit));
-    html += &asked_groups(records, unit);
+    html += &groups::arms(records, unit)?;
+    html += &groups::asked(records, unit)?;
     Ok(Section { id: "answer", heading: "The answer", html })
 }
 
-/// The average effect in a sentence that says no more than the interval does.
-fn sentence(question: &Question, whom: Option<&str>, effect: Interval, unit: Unit) -> String {
+/// The average effect in a sentence that says no more than the interval does, nor than the warnings allow.
+fn sentence(records: &ModelRecords, whom: Option<&str>, effect: Interval, unit: Unit<'_>) -> String {
+    let (question, options) = (&records.question, &records.options);
     let whom = whom.map_or_else(|| "On average".to_owned(), |whom| format!("Among {}, on average", escape(whom)));
     let Question { treatment, outcome, arms, .. } = question;
-    let change = format!("{} = {} instead of {}", code(treatment), code(&arms[1]), code(&arms[0]));
-    let what = if question.binary { format!("the share with {} = 1", code(outcome)) } else { code(outcome) };
+    // Two arms in the reader's words say what is done; codes need the column's name.
+    let named = arms.iter().all(|arm| options.labels.values().any(|label| label == arm));
+    let column = if named { String::new() } else { format!("{} = ", options.term(treatment)) };
+    let change = format!("{column}{} instead of {}", options.term(&arms[1]), options.term(&arms[0]));
+    let what = options.term(outcome);
+    let what = if question.binary { format!("the share with {what} = 1") } else { what };
     let interval = |lo: f64, hi: f64| format!("95 % interval {} to {}", unit.show(lo), unit.show(hi));
+    // What may be wrong altogether is not announced as a fact.
+    let doubt =
+        if records.n_serious > 0 { " Do not rely on this before you have read the warnings below." } else { "" };
     if effect.lo > 0.0 || effect.hi < 0.0 {
         // "Lowers by 3 (2 to 4)": sizes, not signed effects.
-        let (verb, lo, hi) =
-            if effect.lo > 0.0 { ("raises", effect.lo, effect.hi) } else { ("lowers", -effect.hi, -effect.lo) };
+        let (lo, hi) = if effect.lo > 0.0 { (effect.lo, effect.hi) } else { (-effect.hi, -effect.lo) };
+        let verb = match (effect.lo > 0.0, records.n_serious > 0) {
+            (true, false) => "raises",
+            (false, false) => "lowers",
+            (true, true) => "seems to raise",
+            (false, true) => "seems to lower",
+        };
         return format!(
-            "{whom}, {change} {verb} {what} by <strong>{}</strong> ({}).",
+            "{whom}, {change} {verb} {what} by <strong>{}</strong> ({}).{}{doubt}",
             escape(&unit.words(effect.value.abs())),
-            interval(lo, hi)
+            interval(lo, hi),
+            direction(options.lower_is_better, effect.lo > 0.0)
         );
     }
     let interval = interval(effect.lo, effect.hi);
     format!(
         "{whom}, the effect of {change} on {what} is <strong>{}</strong>, but the data do not settle its direction: \
-         no effect at all lies within the {interval}.",
+         no effect at all lies within the {interval}.{doubt}",
         escape(&unit.words(effect.value))
     )
 }
 
-/// The arms that the rest of the page is silent about.
-fn further_arms(records: &ModelRecords, unit: Unit) -> String {
-    if records.further_arms.is_empty() {
-        return String::new();
+/// Whether a change is welcome, where the reader has said which direction is.
+fn direction(lower_is_better: Option<bool>, raises: bool) -> &'static str {
+    match (lower_is_better, raises) {
+        (None, _) => "",
+        (Some(true), true) => " Lower is better here, so this is harm.",
+        (Some(true), false) => " Lower is better here, so this is an improvement.",
+        (Some(false), true) => " Higher is better here, so this is an improvement.",
+        (Some(false), false) => " Higher is better here, so this is harm.",
     }
-    let [control, treated] = records.question.arms.each_ref().map(|arm| code(arm));
-    let items = records.further_arms.iter().map(|arm| {
-        let Interval { value, lo, hi } = arm.effect;
-        format!(
-            "<li>{} ({} people): {}, 95 % interval {} to {}</li>",
-            code(&arm.name),
-            count(arm.n_rows),
-            escape(&unit.words(value)),
-            unit.show(lo),
-            unit.show(hi)
-        )
-    });
-    format!(
-        "<p>This page is about {treated} against {control} and the people in these two arms. The further arms against {control}, on \
-         average:</p><ul>{}</ul>",
-        items.collect::<String>()
-    )
-}
-
-/// The groups that were asked for.
-fn asked_groups(records: &ModelRecords, unit: Unit) -> String {
-    if records.groups.is_empty() {
-        return String::new();
-    }
-    let shown = |v: f64| Cell::number(v, &unit.show(v));
-    let rows = records.groups.iter().map(|g| {
-        let effect = match (&g.effect, &g.reason) {
-            (Some(effect), _) => shown(effect.value),
-            (None, reason) => Cell::text(reason.as_deref().unwrap_or("too few rows")),
-        };
-        let end = |v: Option<f64>| v.map_or_else(Cell::none, shown);
-        vec![
-            Cell::html(code(&g.column)),
-            Cell::text(&g.level),
-            effect,
-            end(g.effect.map(|e| e.lo)),
-            end(g.effect.map(|e| e.hi)),
-            end(g.band.map(|b| b.0)),
-            end(g.band.map(|b| b.1)),
-            Cell::number(g.n[0] as f64, &count(g.n[0])),
-            Cell::number(g.n[1] as f64, &count(g.n[1])),
-            Cell::number(g.effective[0], &format!("{:.0}", g.effective[0])),
-            Cell::number(g.effective[1], &format!("{:.0}", g.effective[1])),
-        ]
-    });
-    let table = Table {
-        caption: "Average effects of groups",
-        header: &[
-            "column",
-            "group",
-            "effect",
-            "from",
-            "to",
-            "band from",
-            "band to",
-            "untreated",
-            "treated",
-            "effective untreated",
-            "effective treated",
-        ],
-        rows: rows.collect(),
-    };
-    format!(
-        "<h3>Groups that were asked for</h3><p>Doubly robust averages{}. Each interval (from, to) holds its own group's effect \
-         with 95 % probability, the band all of them at once; compare groups by the band.</p>{}",
-        if unit.suffix.is_empty() { String::new() } else { format!(", in{}", unit.suffix) },
-        table.html()
-    )
 }
 
 /// What surrounds the answer: the plain difference, the spread of the effects, the condition on which it stands.
-fn context(records: &ModelRecords, unit: Unit) -> String {
+fn context(records: &ModelRecords, unit: Unit<'_>) -> String {
     let question = &records.question;
     let mut out = String::from("<p>");
     if let (Some(findings), Some(average)) = (&records.findings, records.averages.first()) {
         let plain = findings.raw_difference;
         let _ = write!(
             out,
-            "Without any adjustment the arms differ by {}; taking {} features into account makes it {}. ",
+            "Without any adjustment the arms differ by {}; taking {} into account, the average effect on {} is {}. ",
             escape(&unit.words(plain.value)),
-            count(question.n_features),
+            if question.n_features == 1 {
+                "1 feature".to_owned()
+            } else {
+                format!("{} features", count(question.n_features))
+            },
+            escape(&average.of),
             unit.show(average.effect.value),
         );
         let at = |share: f64| {
@@ -175,7 +133,7 @@ fn context(records: &ModelRecords, unit: Unit) -> String {
         if findings.effects.sd > 0.0 {
             let _ = write!(
                 out,
-                "For nine people in ten the predicted effect lies between {} and {}; for {} it is above zero. ",
+                "For nine people in ten, the predicted effect lies between {} and {}; for {} it is above zero. ",
                 unit.show(at(0.05)),
                 unit.show(at(0.95)),
                 percent(findings.effects.above_zero)
@@ -198,103 +156,159 @@ fn context(records: &ModelRecords, unit: Unit) -> String {
     out
 }
 
-fn warnings(warnings: &[String]) -> String {
-    if warnings.is_empty() {
+fn warnings(records: &ModelRecords) -> String {
+    if records.warnings.is_empty() {
         return "<div class=\"notice calm\"><h3>No warnings from these checks</h3><p>They look at the overlap, the weights, \
                 the balance and the fit. None of them can see a cause that is not among the features.</p></div>"
             .to_owned();
     }
-    let items: String = warnings.iter().map(|w| format!("<li>{}</li>", escape(w))).collect();
-    format!("<div class=\"notice\"><h3>Before you rely on it</h3><ul>{items}</ul></div>")
+    let items = records.warnings.iter().enumerate().map(|(k, warning)| {
+        let serious = if k < records.n_serious { "<b>Serious.</b> " } else { "" };
+        format!("<li>{serious}{}</li>", escape(warning))
+    });
+    format!("<div class=\"notice\"><h3>Before you rely on it</h3><ul>{}</ul></div>", items.collect::<String>())
 }
 
-fn averages(records: &ModelRecords, unit: Unit) -> Plot {
-    let mut rows: Vec<(String, Interval, Paint)> =
-        records.averages.iter().map(|a| (a.of.clone(), a.effect, Paint::Main)).collect();
+/// The averages as a chart.
+fn averages(records: &ModelRecords, unit: Unit<'_>) -> Result<String> {
+    let mut rows: Vec<(&str, Interval, Paint)> =
+        records.averages.iter().map(|a| (a.of.as_str(), a.effect, Paint::Main)).collect();
+    let mut legend = vec![];
     if let Some(findings) = &records.findings {
-        rows.push(("not adjusted".to_owned(), findings.raw_difference, Paint::Before));
+        rows.push(("not adjusted", findings.raw_difference, Paint::Before));
+        legend = vec![
+            Key::new(Paint::Main, Shape::Dot, "adjusted, doubly robust"),
+            Key::new(Paint::Before, Shape::Dot, "plain difference of the arms"),
+        ];
     }
-    let scaled = |v: f64| v * unit.scale;
-    let values = rows.iter().flat_map(|(_, e, _)| [e.lo, e.hi]).chain([0.0]).map(scaled);
-    let mut marks = vec![Mark::Across { x: 0.0, paint: Paint::Axis }];
-    for (k, (of, effect, paint)) in rows.iter().enumerate() {
-        let y = k as f64;
-        let tip = format!(
-            "{of}: {}, 95 % interval {} to {}",
-            unit.words(effect.value),
-            unit.show(effect.lo),
-            unit.show(effect.hi)
-        );
-        let ends = vec![(scaled(effect.lo), y), (scaled(effect.hi), y)];
-        marks.push(Mark::Line { points: ends, paint: *paint, width: 2.5, tip: tip.clone() });
-        marks.push(Mark::Dot { at: (scaled(effect.value), y), paint: *paint, hollow: false, tip });
-    }
-    let summary: Vec<String> = rows
-        .iter()
-        .map(|(of, e, _)| format!("{of}: {} ({} to {})", unit.show(e.value), unit.show(e.lo), unit.show(e.hi)))
-        .collect();
-    Plot {
-        id: "averages".to_owned(),
-        title: "Average effects with 95 % intervals".to_owned(),
-        alternative: format!("Points with intervals. {}.", summary.join("; ")),
-        x: Axis::over(axis_label(&records.question), values),
-        y: Axis::of_names(rows.len()),
-        names: Some(rows.iter().map(|r| r.0.clone()).collect()),
-        legend: if records.findings.is_some() {
-            vec![
-                Key::new(Paint::Main, Shape::Dot, "adjusted, doubly robust"),
-                Key::new(Paint::Before, Shape::Dot, "plain difference of the arms"),
-            ]
-        } else {
-            vec![]
-        },
-        marks,
-        height: 52 + 34 * rows.len() as u32,
-    }
+    let lines = rows.into_iter().map(|(of, effect, paint)| Line {
+        name: of.to_owned(),
+        effect: Some(effect),
+        ring: None,
+        paint,
+        tip: format!("{of}: {}", groups::interval_words(effect, unit)),
+    });
+    let forest = Forest {
+        id: "averages",
+        title: "Average effects with 95 % intervals",
+        axis: axis_label(records),
+        lines: lines.collect(),
+        legend,
+        unit,
+    };
+    let (plot, note) = forest.plot();
+    plot.html(format!("{} {note}", meanings(records)).trim_end())
 }
 
 /// What an axis of effects is called.
-pub(super) fn axis_label(question: &Question) -> String {
-    if question.binary {
-        format!("effect on {}, percentage points", question.outcome)
-    } else {
-        format!("effect on {}", question.outcome)
+pub(super) fn axis_label(records: &ModelRecords) -> String {
+    let outcome = &records.question.outcome;
+    match (records.question.binary, &records.options.unit) {
+        (true, _) => format!("effect on {outcome}, percentage points"),
+        (false, Some(unit)) => format!("effect on {outcome}, {unit}"),
+        (false, None) => format!("effect on {outcome}"),
     }
 }
 
 fn meanings(records: &ModelRecords) -> String {
-    let items: Vec<String> =
-        records.averages.iter().map(|a| format!("<b>{}</b>: {}", escape(&a.of), escape(&a.meaning))).collect();
+    let item = |a: &Average| {
+        let doubt = if a.of == "everybody" && records.scope.is_some() { "; rests on extrapolation here" } else { "" };
+        format!("<b>{}</b>: {}{doubt}", escape(&a.of), escape(&a.meaning))
+    };
+    let items: Vec<String> = records.averages.iter().map(item).collect();
     items.join("; ") + "."
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::PageOptions;
+    use crate::records::{ArmOverlap, Making, OverlapSummary};
+
+    fn records() -> ModelRecords {
+        let arm = ArmOverlap {
+            n: 5,
+            khat: None,
+            khat_limit: 0.7,
+            effective: [5.0; 3],
+            max_raw: 2.0,
+            max_smoothed: 2.0,
+            at_risk: 0,
+        };
+        ModelRecords {
+            question: Question {
+                treatment: "drug".into(),
+                arms: ["no".into(), "yes".into()],
+                outcome: "weight".into(),
+                binary: false,
+                n_rows: 10,
+                n_treated: 5,
+                n_features: 2,
+                estimator: "lr-2".into(),
+                summary: String::new(),
+                reference: String::new(),
+            },
+            averages: vec![],
+            scope: None,
+            asked: false,
+            more: vec![],
+            groups: vec![],
+            further_arms: vec![],
+            warnings: vec![],
+            notes: vec![],
+            findings: None,
+            overlap: OverlapSummary { control: vec![], treated: vec![], range: (0.1, 0.9), arms: [arm; 2] },
+            importance: vec![],
+            reading: vec![],
+            roles: vec![],
+            training: vec![],
+            numbers: vec![],
+            making: Making { version: String::new(), seed: 0, params: vec![], command: String::new() },
+            n_serious: 0,
+            options: PageOptions::default(),
+        }
+    }
+
+    fn say(records: &ModelRecords, value: f64, lo: f64, hi: f64) -> String {
+        let name = records.options.unit.as_deref().unwrap_or_default();
+        let unit = Unit::new(records.question.binary, hi - lo, name);
+        sentence(records, None, Interval { value, lo, hi }, unit)
+    }
 
     #[test]
     fn the_sentence_says_no_more_than_the_interval() {
-        let question = Question {
-            treatment: "drug".into(),
-            arms: ["no".into(), "yes".into()],
-            outcome: "weight".into(),
-            binary: false,
-            n_rows: 10,
-            n_treated: 5,
-            n_features: 2,
-            estimator: "lr-2".into(),
-            summary: String::new(),
-            reference: String::new(),
-        };
-        let say = |value, lo, hi| sentence(&question, None, Interval { value, lo, hi }, Unit::new(false, hi - lo));
-        assert!(say(3.4, 2.5, 4.3).contains("raises <code>weight</code> by <strong>3.4</strong>"));
+        let mut records = records();
+        assert!(say(&records, 3.4, 2.5, 4.3).contains("raises <code>weight</code> by <strong>3.4</strong>"));
         assert!(
-            say(-3.4, -4.3, -2.5)
+            say(&records, -3.4, -4.3, -2.5)
                 .contains("lowers <code>weight</code> by <strong>3.4</strong> (95 % interval 2.5 to 4.3)")
         );
-        assert!(say(0.4, -0.5, 1.3).contains("do not settle its direction"));
-        let yes_no = Question { binary: true, ..question };
-        let text = sentence(&yes_no, None, Interval { value: 0.045, lo: 0.04, hi: 0.05 }, Unit::new(true, 0.01));
+        assert!(say(&records, 0.4, -0.5, 1.3).contains("do not settle its direction"));
+        records.question.binary = true;
+        let text = say(&records, 0.045, 0.04, 0.05);
         assert!(text.contains("the share with <code>weight</code> = 1 by <strong>4.5 percentage points"), "{text}");
+    }
+
+    #[test]
+    fn serious_warnings_make_the_answer_a_doubtful_one() {
+        let mut records = records();
+        records.n_serious = 1;
+        let text = say(&records, 3.4, 2.5, 4.3);
+        assert!(text.contains("seems to raise") && text.contains("warnings below"), "{text}");
+    }
+
+    #[test]
+    fn the_readers_words_are_used() {
+        let mut records = records();
+        records.options.unit = Some("kg".into());
+        records.options.lower_is_better = Some(true);
+        records.options.labels = [("drug", "The new drug"), ("drug:yes", "taken")]
+            .map(|(key, words)| (key.to_owned(), words.to_owned()))
+            .into();
+        let records = crate::options::labelled(&records);
+        let text = say(&records, 3.4, 2.5, 4.3);
+        assert!(text.contains("The new drug = taken instead of <code>no</code> raises"), "{text}");
+        assert!(text.contains("<strong>3.4 kg</strong>") && text.contains("so this is harm"), "{text}");
+        assert_eq!(title(&records), "What does The new drug do to <code>weight</code>?");
     }
 }

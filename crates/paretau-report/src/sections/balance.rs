@@ -4,7 +4,7 @@ use paretau_core::Result;
 
 use super::Section;
 use crate::axis::Axis;
-use crate::html::{Cell, Table, code};
+use crate::html::{Cell, Table};
 use crate::number::{count, fixed};
 use crate::paint::Paint;
 use crate::plot::{Key, Mark, Plot, Shape};
@@ -31,7 +31,7 @@ pub(crate) fn balance(records: &ModelRecords) -> Result<Option<Section>> {
         features(before),
         features(after),
         love(all).html("")?,
-        table(all)
+        table(records, all)
     );
     Ok(Some(Section { id: "balance", heading: "Are the arms alike?", html }))
 }
@@ -89,12 +89,15 @@ fn love(all: &[Balance]) -> Plot {
     }
 }
 
-fn table(all: &[Balance]) -> String {
+fn table(records: &ModelRecords, all: &[Balance]) -> String {
     let cell = |v: Option<f64>| v.map_or_else(Cell::none, |v| Cell::number(v, &fixed(v, 3)));
     Table {
         caption: "Standardised differences, treated minus control",
         header: &["feature", "before", "after"],
-        rows: all.iter().map(|b| vec![Cell::html(code(&b.name)), cell(b.before), cell(b.after)]).collect(),
+        rows: all
+            .iter()
+            .map(|b| vec![Cell::html(records.options.term(&b.name)), cell(b.before), cell(b.after)])
+            .collect(),
     }
     .beside("All numbers")
 }

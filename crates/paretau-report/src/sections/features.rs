@@ -4,7 +4,7 @@ use paretau_core::{FeatureRole, Importance, Result, Role};
 
 use super::Section;
 use crate::axis::Axis;
-use crate::html::{Cell, Table, code};
+use crate::html::{Cell, Table};
 use crate::number::{count, fixed, percent};
 use crate::paint::Paint;
 use crate::plot::{Key, Mark, Plot, Shape};
@@ -18,13 +18,13 @@ const LISTED: usize = 300;
 pub(crate) fn features(records: &ModelRecords) -> Result<Option<Section>> {
     let mut html = String::new();
     if !records.roles.is_empty() {
-        html += &roles(&records.roles)?;
+        html += &roles(records)?;
     }
     if !records.importance.is_empty() {
-        html += &shares(&records.importance, IMPORTANCE)?;
+        html += &shares(records, &records.importance, IMPORTANCE)?;
     }
     if !records.reading.is_empty() {
-        html += &shares(&records.reading, READING)?;
+        html += &shares(records, &records.reading, READING)?;
     }
     Ok((!html.is_empty()).then_some(Section { id: "features", heading: "What the features do", html }))
 }
@@ -41,7 +41,8 @@ fn role_name(role: Role) -> &'static str {
 /// A role with its colour and its reading strength.
 type Kind = (&'static str, Paint, fn(&FeatureRole) -> f64);
 
-fn roles(all: &[FeatureRole]) -> Result<String> {
+fn roles(records: &ModelRecords) -> Result<String> {
+    let all = &records.roles;
     let strongest = |r: &FeatureRole| r.instrument.max(r.confounder).max(r.adjuster);
     let mut order: Vec<&FeatureRole> = all.iter().collect();
     order.sort_by(|a, b| strongest(b).total_cmp(&strongest(a)).then_with(|| a.name.cmp(&b.name)));
@@ -97,7 +98,7 @@ fn roles(all: &[FeatureRole]) -> Result<String> {
             .map(|r| {
                 let strength = |v: f64| Cell::number(v, &fixed(v, 2));
                 vec![
-                    Cell::html(code(&r.name)),
+                    Cell::html(records.options.term(&r.name)),
                     Cell::text(role_name(r.role)),
                     Cell::number(r.score, &percent(r.score)),
                     strength(r.instrument),
@@ -144,7 +145,7 @@ const READING: ShareTable = ShareTable {
     column: "reading",
 };
 
-fn shares(all: &[Importance], text: ShareTable) -> Result<String> {
+fn shares(records: &ModelRecords, all: &[Importance], text: ShareTable) -> Result<String> {
     let mut order: Vec<&Importance> = all.iter().collect();
     order.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.name.cmp(&b.name)));
     let shown = &order[..order.len().min(SHOWN)];
@@ -181,7 +182,10 @@ fn shares(all: &[Importance], text: ShareTable) -> Result<String> {
             .iter()
             .take(LISTED)
             .map(|i| {
-                vec![Cell::html(code(&i.name)), Cell::number(i.share, &format!("{} %", fixed(100.0 * i.share, 1)))]
+                vec![
+                    Cell::html(records.options.term(&i.name)),
+                    Cell::number(i.share, &format!("{} %", fixed(100.0 * i.share, 1))),
+                ]
             })
             .collect(),
     };

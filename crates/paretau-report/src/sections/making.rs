@@ -15,7 +15,7 @@ pub(crate) fn making(records: &ModelRecords) -> Section {
         escape(&question.reference)
     );
     html += &format!(
-        "<h3>Make it again</h3><pre class=\"command\" tabindex=\"0\"><code>{}</code></pre><p>Fitted with paretau {} and seed {}; \
+        "<h3>Reproduce this</h3><pre class=\"command\" tabindex=\"0\"><code>{}</code></pre><p>Fitted with paretau {} and seed {}; \
          the same command gives the same numbers, whatever the number of threads.</p>",
         escape(&making.command),
         escape(&making.version),

@@ -1,8 +1,11 @@
 //! The page's sections, one file each: words and charts from the records.
 
+mod along;
 mod answer;
 mod balance;
 mod features;
+mod forest;
+mod groups;
 mod making;
 mod overlap;
 mod run;
@@ -22,9 +25,9 @@ use crate::number::Unit;
 use crate::records::ModelRecords;
 
 /// How this page writes effects.
-pub(crate) fn unit(records: &ModelRecords) -> Unit {
+pub(crate) fn unit(records: &ModelRecords) -> Unit<'_> {
     let width = records.averages.first().map_or(0.0, |average| average.effect.hi - average.effect.lo);
-    Unit::new(records.question.binary, width)
+    Unit::new(records.question.binary, width, records.options.unit.as_deref().unwrap_or_default())
 }
 
 /// A section of the page.

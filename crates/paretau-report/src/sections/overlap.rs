@@ -5,7 +5,7 @@ use paretau_core::Result;
 use super::Section;
 use crate::axis::Axis;
 use crate::html::{Cell, Table};
-use crate::number::{count, fixed, percent, significant, tick};
+use crate::number::{count, fixed, people, percent, significant, tick};
 use crate::paint::Paint;
 use crate::plot::{Key, Mark, Plot, Shape};
 use crate::records::{ArmOverlap, ArmWeights, ModelRecords, OverlapSummary, WeightRank};
@@ -25,7 +25,8 @@ pub(crate) fn overlap(records: &ModelRecords) -> Result<Section> {
     html += "<div class=\"pair\">";
     html += &propensities(overlap).html("")?;
     html += &effective(overlap).html(
-        "Rows that an unweighted comparison of the same precision would need. “Truncated” holds propensities within 0.1 and 0.9.",
+        "The effective sample size: how many people an unweighted comparison of the same precision would need. “Truncated” keeps \
+         propensities between 0.1 and 0.9.",
     )?;
     html += "</div>";
     match &records.findings {
@@ -71,8 +72,8 @@ fn propensities(overlap: &OverlapSummary) -> Plot {
                 y: (0.0, side * share),
                 paint: PAINTS[arm],
                 tip: format!(
-                    "{} {} people ({}) with a propensity from {} to {}",
-                    count(bin.n),
+                    "{} in the {} arm ({}) with a propensity from {} to {}",
+                    people(bin.n),
                     ARMS[arm],
                     percent(share),
                     tick(bin.from),
@@ -115,7 +116,7 @@ fn effective(overlap: &OverlapSummary) -> Plot {
                 y: (y - 0.32, y + 0.32),
                 paint: PAINTS[arm],
                 tip: format!(
-                    "{} rows with {kind} weights are worth {} of {} ({})",
+                    "{} arm, {kind} weights: effective sample size {} of {} ({})",
                     ARMS[arm],
                     fixed(rows, 0),
                     count(own.n),
@@ -138,7 +139,7 @@ fn effective(overlap: &OverlapSummary) -> Plot {
         id: "effective-rows".to_owned(),
         title: "What is left after weighting".to_owned(),
         alternative: format!("Effective sample sizes. {}.", summary.join("; ")),
-        x: Axis::of_shares("effective rows, share of the arm", |v| format!("{} %", tick(100.0 * v))),
+        x: Axis::of_shares("effective sample size, share of the arm", |v| format!("{} %", tick(100.0 * v))),
         y: Axis::of_names(names.len()),
         names: Some(names),
         legend: vec![
@@ -215,7 +216,7 @@ fn tails(weights: &[ArmWeights; 2]) -> Plot {
                 paint: PAINTS[arm],
                 hollow: false,
                 tip: format!(
-                    "{} weight number {}: {} seen, {} expected by the fitted tail",
+                    "{} weight number {}: {} found, {} expected by the fitted tail",
                     ARMS[arm],
                     count(r.rank),
                     significant(r.raw, 3),
@@ -225,7 +226,7 @@ fn tails(weights: &[ArmWeights; 2]) -> Plot {
         }
     }
     let axis = |label: &str| Axis::logarithmic(label, all.iter().copied());
-    let (x, y) = (axis("weight expected by the fitted tail (log scale)"), axis("weight seen (log scale)"));
+    let (x, y) = (axis("weight expected by the fitted tail (log scale)"), axis("weight found (log scale)"));
     let ends = vec![(x.range.start, x.range.start), (x.range.end, x.range.end)];
     marks.insert(0, Mark::Line { points: ends, paint: Paint::Muted, width: 1.2, tip: String::new() });
     let mut legend: Vec<Key> = (0..2)
@@ -237,7 +238,7 @@ fn tails(weights: &[ArmWeights; 2]) -> Plot {
         id: "tail-fit".to_owned(),
         title: "How well the tail fits".to_owned(),
         alternative: format!(
-            "Largest weights as seen against those expected by the fitted Pareto tail. {}.",
+            "Largest weights as found against those expected by the fitted Pareto tail. {}.",
             summary.join("; ")
         ),
         x,
@@ -281,9 +282,9 @@ fn table(overlap: &OverlapSummary) -> String {
         ("limit of k-hat", &|a| Cell::number(a.khat_limit, &fixed(a.khat_limit, 2))),
         ("largest weight, raw", &|a| digits(a.max_raw)),
         ("largest weight, smoothed", &|a| digits(a.max_smoothed)),
-        ("effective rows, raw weights", &|a| whole(a.effective[0])),
-        ("effective rows, truncated weights", &|a| whole(a.effective[1])),
-        ("effective rows, smoothed weights", &|a| whole(a.effective[2])),
+        ("effective sample size, raw weights", &|a| whole(a.effective[0])),
+        ("effective sample size, truncated weights", &|a| whole(a.effective[1])),
+        ("effective sample size, smoothed weights", &|a| whole(a.effective[2])),
     ];
     let rows = measures
         .iter()

@@ -21,15 +21,15 @@ pub(crate) fn training(records: &ModelRecords) -> Result<Option<Section>> {
         }
     }
     let mut html = String::from(
-        "<p>The objective on rows held out from training and, where the net reports them, training losses and weights, each time \
-         it was looked at; a circle marks the parameters that were kept. Training losses count weights and penalties, so that \
-         their size is not that of the objective.</p><div class=\"pair\">",
+        "<details><summary>Training curves</summary><p>The objective on rows held out from training and, where the net reports them, training losses and weights, at each \
+         evaluation; a circle marks the parameters that were kept. Training losses count weights and penalties, so \
+         their size differs from that of the objective.</p><div class=\"pair\">",
     );
     for (k, name) in names.iter().enumerate() {
         let own: Vec<&Curve> = curves.iter().filter(|c| c.name == *name).copied().collect();
         html += &plot(k, name, &own).html("")?;
     }
-    html += "</div>";
+    html += "</div></details>";
     Ok(Some(Section { id: "training", heading: "How training went", html }))
 }
 

@@ -5,49 +5,76 @@ use std::fmt::Write as _;
 use paretau_core::Result;
 
 use super::answer::axis_label;
-use super::{Section, unit};
+use super::groups::subgroups;
+use super::{Section, along, unit};
 use crate::axis::Axis;
-use crate::html::{Cell, Table, code, escape};
-use crate::number::{Unit, count, percent};
+use crate::html::escape;
+use crate::number::{Unit, count, people, percent};
 use crate::paint::Paint;
 use crate::plot::{Key, Mark, Plot, Shape};
-use crate::records::{EffectNode, EffectSummary, Findings, Interval, ModelRecords, Question};
+use crate::records::{EffectNode, EffectSummary, Findings, Interval, ModelRecords};
 
 pub(crate) fn who(records: &ModelRecords) -> Result<Option<Section>> {
     let Some(findings) = &records.findings else { return Ok(None) };
     let unit = unit(records);
-    let question = &records.question;
     let effects = &findings.effects;
+    // Who benefits is known only where it is known what a benefit is.
+    let heading =
+        if records.options.lower_is_better.is_some() { "Who benefits" } else { "How effects differ between people" };
     let mut html = format!("<p>{}</p>", escape(provenance(effects)));
     if effects.sd <= 0.0 {
         html += "<p>The model predicts the same effect for everybody, so there is nobody to tell apart.</p>";
-        return Ok(Some(Section { id: "who", heading: "Who benefits", html }));
+        return Ok(Some(Section { id: "who", heading, html }));
     }
     html += "<div class=\"pair\">";
-    html += &histogram(question, effects, unit).html("")?;
-    html += &sorted(question, effects, unit).html(&sure(effects))?;
+    html += &histogram(records, effects, unit).html(&outside(effects, unit))?;
+    let (plot, cut) = sorted(records, effects, unit);
+    html += &plot.html(&format!("{}{cut}", sure(effects)))?;
     html += "</div><div class=\"pair\">";
     if findings.groups.len() > 1 {
-        html += &groups(question, findings, unit).html(&agreement(findings))?;
+        html += &groups(records, findings, unit).html(&agreement(findings))?;
     } else if !effects.held_out {
-        html += "<div><h3>Does the ranking hold?</h3><p>These people cannot tell: the model learnt from them. \
-                 <code>paretau evaluate</code> on other rows shows.</p></div>";
+        html += "<div><h3>Does the ranking hold?</h3><p>These people cannot show it: the model learned from them. \
+                 <code>paretau evaluate</code> on other rows does.</p></div>";
+    }
+    // Gains are measured over everybody: where that is extrapolation, they would contradict the answer.
+    if records.scope.is_none() || records.asked {
+        html += &along::targeting(records, &findings.targeting, unit)?;
+    } else if !findings.targeting.is_empty() {
+        html += "<div><h3>What choosing by predicted effect gains</h3><p>Not shown: like an average over everybody, it would rest \
+                 on extrapolation.</p></div>";
     }
     html += &tree(findings, unit);
     html += "</div>";
-    html += &subgroups(findings, unit);
-    Ok(Some(Section { id: "who", heading: "Who benefits", html }))
+    html += &along::curves(records, &findings.curves, unit)?;
+    html += &subgroups(records, &findings.subgroups, unit)?;
+    Ok(Some(Section { id: "who", heading, html }))
 }
 
 fn provenance(effects: &EffectSummary) -> &'static str {
     if effects.held_out {
-        "Each person's effect is predicted by models that had not seen that person."
+        "Each person's effect is predicted by models that were fitted without that person."
     } else {
-        "Effects are predicted for the people the model learnt from, so they differ a little more than they would for new people."
+        "Effects are predicted for the people the model learned from, so they differ a little more than they would for new people."
     }
 }
 
-fn histogram(question: &Question, effects: &EffectSummary, unit: Unit) -> Plot {
+/// What the histogram leaves out.
+fn outside(effects: &EffectSummary, unit: Unit<'_>) -> String {
+    let [below, above] = effects.outside;
+    let ends = (effects.histogram.first(), effects.histogram.last(), effects.sorted.first(), effects.sorted.last());
+    let (Some(first), Some(last), Some(least), Some(most)) = ends else { return String::new() };
+    let mut parts = vec![];
+    if below > 0 {
+        parts.push(format!("{} below {} (down to {})", people(below), unit.show(first.from), unit.show(least.tau)));
+    }
+    if above > 0 {
+        parts.push(format!("{} above {} (up to {})", people(above), unit.show(last.to), unit.show(most.tau)));
+    }
+    if parts.is_empty() { String::new() } else { format!("Not drawn: {}.", parts.join(", ")) }
+}
+
+fn histogram(records: &ModelRecords, effects: &EffectSummary, unit: Unit<'_>) -> Plot {
     let total: usize = effects.histogram.iter().map(|b| b.n).sum::<usize>().max(1);
     let share = |n: usize| n as f64 / total as f64;
     let mut marks: Vec<Mark> = effects
@@ -58,8 +85,8 @@ fn histogram(question: &Question, effects: &EffectSummary, unit: Unit) -> Plot {
             y: (0.0, share(bin.n)),
             paint: Paint::Main,
             tip: format!(
-                "{} people ({}) with an effect from {} to {}",
-                count(bin.n),
+                "{} ({}) with an effect from {} to {}",
+                people(bin.n),
                 percent(share(bin.n)),
                 unit.show(bin.from),
                 unit.show(bin.to)
@@ -67,7 +94,7 @@ fn histogram(question: &Question, effects: &EffectSummary, unit: Unit) -> Plot {
         })
         .collect();
     let edges = effects.histogram.iter().flat_map(|b| [b.from, b.to]).map(|v| v * unit.scale);
-    let x = Axis::over(axis_label(question), edges);
+    let x = Axis::over(axis_label(records), edges);
     let mut legend = vec![Key::new(Paint::Limit, Shape::Line, "mean")];
     if x.range.contains(&0.0) {
         marks.push(Mark::Across { x: 0.0, paint: Paint::Text });
@@ -96,15 +123,39 @@ fn percent_tick(value: f64) -> String {
     format!("{} %", crate::number::tick(100.0 * value.abs()))
 }
 
-fn sorted(question: &Question, effects: &EffectSummary, unit: Unit) -> Plot {
-    let points: Vec<(f64, f64)> = effects.sorted.iter().map(|s| (s.share, s.tau * unit.scale)).collect();
-    let band: Vec<(f64, f64, f64)> = effects
-        .sorted
-        .iter()
-        .filter_map(|s| s.band.map(|(lo, hi)| (s.share, lo * unit.scale, hi * unit.scale)))
-        .collect();
-    let heights = points.iter().map(|p| p.1).chain(band.iter().flat_map(|b| [b.1, b.2])).chain([0.0]);
-    let y = Axis::over(if question.binary { "effect, percentage points" } else { "effect" }, heights);
+/// The chart, and a sentence about what its axis cuts off.
+fn sorted(records: &ModelRecords, effects: &EffectSummary, unit: Unit<'_>) -> (Plot, String) {
+    /// The share at either end that does not stretch the axis.
+    const ENDS: f64 = 0.015;
+    let inner = effects.sorted.iter().filter(|s| s.share > ENDS && s.share < 1.0 - ENDS);
+    let heights = inner.flat_map(|s| [Some(s.tau), s.band.map(|b| b.0), s.band.map(|b| b.1)]).flatten();
+    let (lo, hi) = heights.fold((0.0, 0.0), |(lo, hi): (f64, f64), v| (lo.min(v), hi.max(v)));
+    // The ends may reach half as far again.
+    let (lo, hi) = (lo - 0.5 * (hi - lo), hi + 0.5 * (hi - lo));
+    let whole = effects.sorted.iter().flat_map(|s| [Some(s.tau), s.band.map(|b| b.0), s.band.map(|b| b.1)]).flatten();
+    let scale = unit.scale;
+    let y = Axis::over(
+        match (records.question.binary, &records.options.unit) {
+            (true, _) => "effect, percentage points".to_owned(),
+            (false, Some(unit)) => format!("effect, {unit}"),
+            (false, None) => "effect".to_owned(),
+        },
+        whole.clone().map(|v| v.clamp(lo, hi) * scale).chain([0.0]),
+    );
+    let inside = |v: f64| (v * scale).clamp(y.range.start, y.range.end);
+    let cut = if whole.clone().any(|v| v < lo || v > hi) {
+        let (least, most) = whole.fold((0.0, 0.0), |(a, b): (f64, f64), v| (a.min(v), b.max(v)));
+        format!(
+            " The axis is cut at the ends; effects and intervals reach from {} to {}.",
+            unit.show(least),
+            unit.show(most)
+        )
+    } else {
+        String::new()
+    };
+    let points: Vec<(f64, f64)> = effects.sorted.iter().map(|s| (s.share, inside(s.tau))).collect();
+    let band: Vec<(f64, f64, f64)> =
+        effects.sorted.iter().filter_map(|s| s.band.map(|(lo, hi)| (s.share, inside(lo), inside(hi)))).collect();
     let mut marks = vec![];
     let mut legend = vec![Key::new(Paint::Main, Shape::Line, "predicted effect")];
     if band.len() == points.len() {
@@ -122,7 +173,7 @@ fn sorted(question: &Question, effects: &EffectSummary, unit: Unit) -> Plot {
         marks.push(Mark::Hit { x: ((s.share - half).max(0.0), (s.share + half).min(1.0)), tip });
     }
     let ends = (effects.sorted.first().map_or(0.0, |s| s.tau), effects.sorted.last().map_or(0.0, |s| s.tau));
-    Plot {
+    let plot = Plot {
         id: "effects-sorted".to_owned(),
         title: "Everybody's effect, sorted".to_owned(),
         alternative: format!(
@@ -137,7 +188,8 @@ fn sorted(question: &Question, effects: &EffectSummary, unit: Unit) -> Plot {
         legend,
         marks,
         height: 270,
-    }
+    };
+    (plot, cut)
 }
 
 fn sure(effects: &EffectSummary) -> String {
@@ -151,7 +203,7 @@ fn sure(effects: &EffectSummary) -> String {
     }
 }
 
-fn groups(question: &Question, findings: &Findings, unit: Unit) -> Plot {
+fn groups(records: &ModelRecords, findings: &Findings, unit: Unit<'_>) -> Plot {
     let at = |v: f64| v * unit.scale;
     let all: Vec<f64> =
         findings.groups.iter().flat_map(|g| [g.predicted, g.seen.lo, g.seen.hi]).map(|v| v * unit.scale).collect();
@@ -169,10 +221,10 @@ fn groups(question: &Question, findings: &Findings, unit: Unit) -> Plot {
     ];
     for (k, group) in findings.groups.iter().enumerate() {
         let tip = format!(
-            "group {} of {}: {} people, predicted {}, seen {} ({} to {})",
+            "group {} of {}: {}, predicted {}, estimated {} ({} to {})",
             k + 1,
             findings.groups.len(),
-            count(group.n),
+            people(group.n),
             unit.show(group.predicted),
             unit.show(group.seen.value),
             unit.show(group.seen.lo),
@@ -186,23 +238,23 @@ fn groups(question: &Question, findings: &Findings, unit: Unit) -> Plot {
     let summary: Vec<String> = findings
         .groups
         .iter()
-        .map(|g| format!("predicted {}, seen {}", unit.show(g.predicted), unit.show(g.seen.value)))
+        .map(|g| format!("predicted {}, estimated {}", unit.show(g.predicted), unit.show(g.seen.value)))
         .collect();
     Plot {
         id: "effect-groups".to_owned(),
         title: "Does the ranking hold?".to_owned(),
         alternative: format!(
-            "People in groups by predicted effect, with what was seen in each: {}.",
+            "People in groups by predicted effect, with the effect estimated from the data in each: {}.",
             summary.join("; ")
         ),
         x,
         y: Axis::over(
-            if question.binary { "seen, percentage points" } else { "effect seen" },
+            if records.question.binary { "estimated, percentage points" } else { "estimated effect" },
             all.iter().copied().chain([0.0, line.0, line.1]),
         ),
         names: None,
         legend: vec![
-            Key::new(Paint::Main, Shape::Dot, "seen, with 95 % interval"),
+            Key::new(Paint::Main, Shape::Dot, "estimated from the data, with 95 % interval"),
             Key::new(Paint::Muted, Shape::Line, "as predicted"),
         ],
         marks,
@@ -215,32 +267,36 @@ fn agreement(findings: &Findings) -> String {
     let apart = last.seen.lo > first.seen.hi;
     let order = last.seen.value > first.seen.value;
     let how = match (apart, order) {
-        (true, _) => "The people with the largest predicted effects gain clearly more than those with the smallest.",
+        (true, _) => {
+            "The effect is clearly larger among the people with the largest predicted effects than among those with the smallest."
+        }
         (false, true) => {
-            "The people with the largest predicted effects gain more than those with the smallest, but not beyond doubt."
+            "The effect is larger among the people with the largest predicted effects than among those with the smallest, but \
+             their intervals overlap."
         }
         (false, false) => {
-            "The people with the largest predicted effects do not gain more than the others: do not choose people by these \
-             predictions."
+            "The effect is no larger among the people with the largest predicted effects than among those with the smallest: do \
+             not choose people by these predictions."
         }
     };
-    format!("People in groups of equal size by predicted effect; what was seen is a doubly robust estimate. {how}")
+    format!(
+        "People in groups of about equal size by predicted effect; estimates from the data are doubly robust. {how}"
+    )
 }
 
-fn tree(findings: &Findings, unit: Unit) -> String {
+fn tree(findings: &Findings, unit: Unit<'_>) -> String {
     let Some(tree) = &findings.tree else { return String::new() };
     let [choosing, seeing] = tree.rows;
     let how = if tree.root.split.is_some() {
         format!(
-            "Questions were chosen on {} people; in brackets is what was seen in the {} others, who had no say in them, with \
-             intervals that hold for all groups of the tree at once (95 %). The questions account for {} of the \
-             differences between predicted effects.",
-            count(choosing),
+            "The questions were chosen on {}. In brackets are the estimates from the {} others, with intervals that hold for \
+             all groups of the tree at once (95 %). The tree accounts for {} of the variance of the predicted effects.",
+            people(choosing),
             count(seeing),
             percent(tree.explained)
         )
     } else {
-        format!("Among {} people no question tells effects apart beyond chance.", count(choosing))
+        format!("Among {} no question tells effects apart beyond chance.", people(choosing))
     };
     let mut out = format!("<figure id=\"tree\" class=\"tree\"><h3>The effect as a small tree</h3><p>{how}</p><ul>");
     match &tree.root.split {
@@ -254,15 +310,15 @@ fn tree(findings: &Findings, unit: Unit) -> String {
     out
 }
 
-fn branch(out: &mut String, condition: &str, node: &EffectNode, unit: Unit) {
+fn branch(out: &mut String, condition: &str, node: &EffectNode, unit: Unit<'_>) {
     let _ = write!(
         out,
         "<li><span class=\"if\">{}</span> <span class=\"then\"><b>{}</b> <span class=\"seen\">[{}]</span> \
-         <span class=\"n\">{} people</span></span>",
+         <span class=\"n\">{}</span></span>",
         escape(condition),
         unit.show(node.predicted),
-        node.seen.map_or_else(|| "too few to see".to_owned(), |seen| interval(seen, unit)),
-        count(node.n)
+        node.seen.map_or_else(|| "too few to estimate".to_owned(), |seen| interval(seen, unit)),
+        people(node.n)
     );
     if let Some(split) = &node.split {
         out.push_str("<ul>");
@@ -273,42 +329,6 @@ fn branch(out: &mut String, condition: &str, node: &EffectNode, unit: Unit) {
     out.push_str("</li>");
 }
 
-fn interval(seen: Interval, unit: Unit) -> String {
+fn interval(seen: Interval, unit: Unit<'_>) -> String {
     format!("{}; {} to {}", unit.show(seen.value), unit.show(seen.lo), unit.show(seen.hi))
-}
-
-fn subgroups(findings: &Findings, unit: Unit) -> String {
-    if findings.subgroups.is_empty() {
-        return String::new();
-    }
-    let shown = |v: f64| Cell::number(v, &unit.show(v));
-    let table = Table {
-        caption: "Effects within subgroups",
-        header: &["feature", "subgroup", "predicted", "seen", "from", "to", "people", "treated"],
-        rows: findings
-            .subgroups
-            .iter()
-            .map(|s| {
-                vec![
-                    Cell::html(code(&s.feature)),
-                    Cell::text(&s.level),
-                    shown(s.predicted),
-                    s.seen.map_or_else(|| Cell::text("too few rows"), |seen| shown(seen.value)),
-                    s.seen.map_or_else(Cell::none, |seen| shown(seen.lo)),
-                    s.seen.map_or_else(Cell::none, |seen| shown(seen.hi)),
-                    Cell::number(s.n as f64, &count(s.n)),
-                    Cell::number(
-                        s.n_treated as f64 / s.n.max(1) as f64,
-                        &percent(s.n_treated as f64 / s.n.max(1) as f64),
-                    ),
-                ]
-            })
-            .collect(),
-    };
-    format!(
-        "<h3>Subgroups</h3><p>The features that tell predicted effects apart best{}. “Seen” is a doubly robust estimate. \
-         The intervals are wide enough to hold for all subgroups of all features that were looked at, at once (95 %).</p>{}",
-        if unit.suffix.is_empty() { String::new() } else { format!("; effects in{}", unit.suffix) },
-        table.html()
-    )
 }

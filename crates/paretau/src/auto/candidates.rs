@@ -55,6 +55,8 @@ impl Shape {
 /// An estimator that may take part.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
+    /// What it is called among the candidates.
+    pub label: &'static str,
     /// Registry name.
     pub name: &'static str,
     /// Parameters that differ from its defaults.
@@ -62,8 +64,13 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    fn new(name: &'static str) -> Self {
-        Self { name, params: Params::none() }
+    pub(super) fn new(name: &'static str) -> Self {
+        Self { label: name, name, params: Params::none() }
+    }
+
+    /// Over another base learner than its default, and called after it.
+    fn over(name: &'static str, base: &'static str, label: &'static str) -> Self {
+        Self { label, ..Self::new(name).with("base", base) }
     }
 
     fn with(mut self, key: &str, value: impl Into<serde_json::Value>) -> Self {
@@ -92,6 +99,10 @@ pub fn candidates(shape: &Shape, effort: Effort) -> Vec<Candidate> {
         }
     } else {
         all.extend(["t-learner", "x-learner", "dr-learner"].map(Candidate::new));
+        all.push(Candidate::over("x-learner", "stack", "x-learner over a stack"));
+        if effort != Effort::Quick {
+            all.push(Candidate::over("t-learner", "stack", "t-learner over a stack"));
+        }
     }
     all.push(Candidate::new("causal-forest"));
     if effort == Effort::Quick {
@@ -117,16 +128,20 @@ mod tests {
     use super::*;
 
     fn names(shape: Shape, effort: Effort) -> Vec<&'static str> {
-        candidates(&shape, effort).iter().map(|c| c.name).collect()
+        candidates(&shape, effort).iter().map(|c| c.label).collect()
     }
 
     #[test]
     fn shape_and_effort_decide() {
         let shape = Shape { n_rows: 1000, n_cols: 20, smaller_arm: 400, sparse: false };
         let quick = names(shape, Effort::Quick);
-        assert_eq!(quick, ["lr-2", "t-learner", "x-learner", "dr-learner", "causal-forest"]);
+        let trees = ["t-learner", "x-learner", "dr-learner", "x-learner over a stack", "causal-forest"];
+        assert_eq!(quick, [&["lr-2"], &trees[..]].concat());
         let normal = names(shape, Effort::Normal);
-        assert!(normal.starts_with(&quick) && normal.contains(&"tarnet"));
+        assert!(quick.iter().all(|name| normal.contains(name)) && normal.contains(&"tarnet"));
+        // Labels tell candidates apart: seeds and reports go by them.
+        let thorough = names(shape, Effort::Thorough);
+        assert!(thorough.iter().enumerate().all(|(k, name)| !thorough[..k].contains(name)));
         assert!(names(shape, Effort::Thorough).contains(&"dpsw-norm"));
         let few = Shape { smaller_arm: 10, ..shape };
         assert!(!names(few, Effort::Thorough).contains(&"tarnet"));

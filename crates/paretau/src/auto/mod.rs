@@ -12,7 +12,7 @@ mod model;
 
 use paretau_core::{
     Abilities, BuildContext, ConfigEntry, Design, Diagnostics, Effects, Error, Estimator, EstimatorInfo, Event, Family,
-    FitContext, FittedModel, Fold, OutcomeKind, ParamKind, ParamSpec, Params, Result, Want,
+    FitContext, FittedModel, Fold, OutcomeKind, ParamKind, ParamSpec, Result, Want,
 };
 use paretau_eval::losses::{difference, dr_losses, r_losses};
 use paretau_nuisance::inference::mean;
@@ -100,7 +100,7 @@ fn build(config: AutoConfig, ctx: &BuildContext<'_>) -> Result<Box<dyn Estimator
                 return Err(bad(text, "other estimators than `auto` itself"));
             }
             if list.iter().all(|c| c.name != name) {
-                list.push(Candidate { name, params: Params::none() });
+                list.push(Candidate::new(name));
             }
         }
         if list.is_empty() {
@@ -289,11 +289,11 @@ impl Auto {
     /// The constant effect and the candidates.
     fn runners(&self, design: &Design) -> Result<Vec<Runner>> {
         let n = design.n_rows();
-        let constant = Candidate { name: registry::CONSTANT_EFFECT, params: Params::none() };
+        let constant = Candidate::new(registry::CONSTANT_EFFECT);
         let own = self.named.clone().unwrap_or_else(|| candidates(&Shape::of(design), self.config.effort));
         let mut runners = vec![Runner::new(CONSTANT, constant, n)?];
         for candidate in own {
-            runners.push(Runner::new(candidate.name, candidate, n)?);
+            runners.push(Runner::new(candidate.label, candidate, n)?);
         }
         Ok(runners)
     }

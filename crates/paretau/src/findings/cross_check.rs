@@ -3,6 +3,7 @@
 use paretau_core::Warning;
 
 use crate::about::Estimate;
+use crate::summary::four_digits;
 
 /// A stable key for programs.
 pub(crate) const CODE: &str = "average-disagrees";
@@ -16,9 +17,12 @@ pub(crate) fn cross_check(predicted: f64, seen: &Estimate) -> Option<Warning> {
     Some(Warning {
         code: CODE.to_owned(),
         message: format!(
-            "the mean of the predicted effects, {predicted:.4}, lies outside the interval of the average effect that is \
-             corrected by the weighted residuals, {:.4} ({:.4} to {:.4}): trust the latter, and single predictions less",
-            seen.value, seen.lo, seen.hi
+            "the mean of the predicted effects, {}, lies outside the interval of the doubly robust average, {} ({} to {}): trust \
+             the latter, and single predictions less",
+            four_digits(predicted),
+            four_digits(seen.value),
+            four_digits(seen.lo),
+            four_digits(seen.hi)
         ),
     })
 }
@@ -32,6 +36,6 @@ mod tests {
         let seen = Estimate { value: 1.0, se: 0.1, lo: 0.8, hi: 1.2 };
         assert_eq!(cross_check(0.81, &seen), None);
         let told = cross_check(1.5, &seen).map(|w| (w.code, w.message)).unwrap_or_default();
-        assert!(told.0 == CODE && told.1.contains("1.5000") && told.1.contains("0.8000 to 1.2000"), "{told:?}");
+        assert!(told.0 == CODE && told.1.contains("1.500,") && told.1.contains("0.8000 to 1.2000"), "{told:?}");
     }
 }

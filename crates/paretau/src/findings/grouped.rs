@@ -2,11 +2,11 @@
 
 use paretau_data::{ColumnData, SparseBlock, Table, TableColumn, Text};
 
-/// Levels of a text column that are told apart, the commonest.
+/// Levels of a text column that are groups of their own, the commonest.
 const LEVELS: usize = 12;
 /// Thresholds of a column of numbers.
 const THRESHOLDS: usize = 15;
-/// Columns with at most so many different numbers are told number by number.
+/// Columns with at most so many different numbers are grouped number by number.
 const FEW: usize = 6;
 
 /// A column in groups.
@@ -196,7 +196,7 @@ impl Grouped {
     }
 }
 
-/// A number cut to three digits, with its words: conditions that are told are the ones that were applied.
+/// A number cut to three digits, with its words: conditions that are shown are the ones that were applied.
 fn round(value: f64) -> (f64, String) {
     if value == 0.0 || !value.is_finite() {
         return (value, format!("{value}"));

@@ -3,28 +3,35 @@
 //! Nothing here grows with the rows, and nothing is about a single one.
 
 mod cross_check;
+mod curves;
 mod determined;
 mod grouped;
 mod subgroups;
+mod suspects;
 mod tree;
 mod weights;
 
 use paretau_core::{Column, ColumnKind, Design, Effects, Result, Seed};
 use paretau_data::{Assigned, Encoder, EncoderPolicy};
+use paretau_eval::{TocBand, toc_band};
 use paretau_kernels::numeric::mean_sd;
 use paretau_nuisance::inference::{mean, normal_quantile};
 use paretau_nuisance::{
     FeatureBalance, GroupEstimate, Observed, RowEvidence, Score, Weights, balance, group_estimates,
 };
-use paretau_report::{Balance, Bin, EffectGroup, EffectSummary, Findings, Interval, SortedEffect};
+use paretau_report::{Balance, Bin, EffectGroup, EffectSummary, Findings, Interval, SortedEffect, TargetPoint};
 
 pub(crate) use self::cross_check::cross_check;
 pub(crate) use self::determined::determined;
+use self::grouped::Grouped;
+pub(crate) use self::suspects::suspects;
 use crate::about::Population;
 use crate::assessment::Weighted;
 
 /// Points of the sorted effects, less one.
 const STEPS: usize = 100;
+/// Points of the targeting curve.
+const TARGETED: usize = 20;
 /// Groups by predicted effect.
 const GROUPS: usize = 5;
 /// Features whose balance is kept, the worst.
@@ -75,13 +82,18 @@ pub(crate) fn find(weighted: &Weighted<'_>, population: Population, held_out: bo
     let summary = summary(effects, held_out);
     let varies = summary.sd > 0.0;
     let (n_balanced, balance) = balances(assigned, design, weights)?;
+    let features = &assigned.features;
+    let grouped =
+        if varies { Grouped::of(features, &effects.tau, subgroups::most_examined(design.n_rows())) } else { vec![] };
     Ok(Findings {
         raw_difference: raw_difference(&scored),
         effects: summary,
         // Groups by predictions that have seen the very outcomes would flatter them.
         groups: if varies && held_out { by_effect(&scored)? } else { vec![] },
-        subgroups: if varies { subgroups::subgroups(&scored, &assigned.features)? } else { vec![] },
-        tree: if varies { tree::tree(&scored, &assigned.features)? } else { None },
+        subgroups: subgroups::subgroups(&scored, features, &grouped)?,
+        curves: curves::curves(&scored, features, &grouped)?,
+        targeting: if varies && held_out { targeting(&scored) } else { vec![] },
+        tree: if varies { tree::tree(&scored, features)? } else { None },
         weights: [weights::of_arm(weights, design.t(), 0), weights::of_arm(weights, design.t(), 1)],
         balance,
         n_balanced,
@@ -111,6 +123,15 @@ fn by_effect(scored: &ScoredRows<'_>) -> Result<Vec<EffectGroup>> {
         Some(EffectGroup { n: own.len(), predicted: scored.predicted(own), seen })
     });
     Ok(groups.collect())
+}
+
+/// The targeting curve: the average effect of the rows with the largest predictions, less that of all.
+fn targeting(scored: &ScoredRows<'_>) -> Vec<TargetPoint> {
+    let design = scored.design;
+    let rows = Observed { t: design.t(), y: design.y(), weight: design.weight(), groups: design.groups() };
+    let curve = toc_band(&rows, &scored.scores, &scored.effects.tau, TARGETED, scored.seed.named("targeting"));
+    let point = |p: &TocBand| TargetPoint { share: p.q, gain: p.toc.value, se: p.toc.se };
+    curve.iter().map(point).filter(|p| p.gain.is_finite() && p.se.is_none_or(f64::is_finite)).collect()
 }
 
 /// A group's effect with its part of the band over all groups.
@@ -162,6 +183,7 @@ fn summary(effects: &Effects, held_out: bool) -> EffectSummary {
             SortedEffect { share: at, tau: tau[order[place]], band }
         })
         .collect();
+    let (bins, outside) = if sd > 0.0 { histogram(tau, &order) } else { (vec![], [0; 2]) };
     EffectSummary {
         mean: average,
         sd,
@@ -169,14 +191,22 @@ fn summary(effects: &Effects, held_out: bool) -> EffectSummary {
         surely_above: se.map(|se| share(&|i| tau[i] - z * se[i] > 0.0)),
         surely_below: se.map(|se| share(&|i| tau[i] + z * se[i] < 0.0)),
         held_out,
-        histogram: if sd > 0.0 { histogram(tau) } else { vec![] },
+        histogram: bins,
+        outside,
         sorted,
     }
 }
 
-/// Equal bins from the smallest to the largest value, more of them for more rows.
-fn histogram(values: &[f64]) -> Vec<Bin> {
-    let (lo, hi) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
+/// Equal bins over the values, more of them for more rows, and the rows below the first and above the last: values farther
+/// from the middle 98 % than these lie from each other would leave nothing to be seen of the rest.
+fn histogram(values: &[f64], order: &[usize]) -> (Vec<Bin>, [usize; 2]) {
+    let at = |share: f64| values[order[((share * (order.len() - 1) as f64).round() as usize).min(order.len() - 1)]];
+    let (least, most) = (at(0.0), at(1.0));
+    let (low, high) = (at(0.01), at(0.99));
+    let reach = if high > low { high - low } else { most - least };
+    let inside = |v: f64| v >= low - reach && v <= high + reach;
+    let kept = || values.iter().copied().filter(|&v| inside(v));
+    let (lo, hi) = kept().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
     let k = ((2.0 * (values.len() as f64).cbrt()).ceil() as usize).clamp(8, 40);
     let width = (hi - lo) / k as f64;
     let mut bins: Vec<Bin> = (0..k)
@@ -186,10 +216,9 @@ fn histogram(values: &[f64]) -> Vec<Bin> {
             n: 0,
         })
         .collect();
-    for v in values {
-        bins[(((v - lo) / width) as usize).min(k - 1)].n += 1;
-    }
-    bins
+    kept().for_each(|v| bins[(((v - lo) / width) as usize).min(k - 1)].n += 1);
+    let outside = [values.iter().filter(|&&v| v < lo).count(), values.iter().filter(|&&v| v > hi).count()];
+    (bins, outside)
 }
 
 /// How many features were compared, and the balance of those that differ most.
@@ -212,4 +241,30 @@ pub(crate) fn feature_balance(assigned: &Assigned, design: &Design, weights: &We
     let encoder = Encoder::fit(&assigned.features, &policy, &rows)?;
     let (x, _) = encoder.transform(&assigned.features)?;
     balance(&x, encoder.columns(), design.t(), &w)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outliers_are_counted_and_do_not_stretch_the_bins() {
+        let mut values: Vec<f64> = (0..1000).map(|i| f64::from(i) / 1000.0).collect();
+        let sorted = |values: &[f64]| {
+            let mut order: Vec<usize> = (0..values.len()).collect();
+            order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+            order
+        };
+        let (bins, outside) = histogram(&values, &sorted(&values));
+        assert_eq!((bins.iter().map(|b| b.n).sum::<usize>(), outside), (1000, [0, 0]));
+        values.extend([500.0, -90.0, 800.0]);
+        let (bins, outside) = histogram(&values, &sorted(&values));
+        assert_eq!((bins.iter().map(|b| b.n).sum::<usize>(), outside), (1000, [1, 2]));
+        assert!(bins[0].from == 0.0 && bins[bins.len() - 1].to < 1.0);
+        // Almost all alike, one apart: both are shown.
+        let mut alike = vec![1.0; 300];
+        alike.push(2.0);
+        let (bins, outside) = histogram(&alike, &sorted(&alike));
+        assert_eq!((bins.iter().map(|b| b.n).sum::<usize>(), outside), (301, [0, 0]));
+    }
 }

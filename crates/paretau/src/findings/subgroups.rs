@@ -10,7 +10,7 @@ use paretau_report::Subgroup;
 use super::grouped::{GroupKind, Grouped};
 use super::{MOST_FEATURES, ScoredRows, banded};
 
-/// Features that are told.
+/// Features that are shown.
 const FEATURES: usize = 8;
 /// Rows times features that bands are computed for: very long tables are looked at in fewer features.
 const MOST_CELLS: usize = 8_000_000;
@@ -24,17 +24,20 @@ struct Part<'a> {
     rows: Vec<usize>,
 }
 
-pub(super) fn subgroups(scored: &ScoredRows<'_>, features: &Table) -> Result<Vec<Subgroup>> {
-    let most = (MOST_CELLS / scored.scores.len().max(1)).clamp(FEATURES, MOST_FEATURES);
-    let grouped = Grouped::of(features, &scored.effects.tau, most);
+/// How many features are examined in a table of so many rows.
+pub(super) fn most_examined(n_rows: usize) -> usize {
+    (MOST_CELLS / n_rows.max(1)).clamp(FEATURES, MOST_FEATURES)
+}
+
+pub(super) fn subgroups(scored: &ScoredRows<'_>, features: &Table, grouped: &[Grouped]) -> Result<Vec<Subgroup>> {
     let mut parts: Vec<Vec<Part<'_>>> = grouped.iter().map(of_feature).filter(|parts| parts.len() > 1).collect();
     let rows: Vec<Vec<usize>> = parts.iter_mut().flatten().map(|part| std::mem::take(&mut part.rows)).collect();
     // Features beyond those that are looked at had their chance, too.
     let n_features = features.columns().len() + features.sparse().map_or(0, |block| block.names.len());
     let considered = rows.len() * n_features.max(1) / grouped.len().max(1);
     let seen = scored.seen(&rows, considered)?;
-    let told = parts.iter().take(FEATURES).flatten();
-    Ok(told
+    let shown = parts.iter().take(FEATURES).flatten();
+    Ok(shown
         .zip(rows.iter().zip(&seen))
         .map(|(part, (rows, found))| Subgroup {
             feature: part.grouped.name.clone(),

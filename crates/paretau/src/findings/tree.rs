@@ -230,7 +230,7 @@ mod tests {
 
     use paretau_nuisance::{Estimand, Nuisance, Observed, RowEvidence};
 
-    use super::super::{ScoredRows, subgroups};
+    use super::super::{ScoredRows, curves, subgroups};
     use super::*;
 
     /// Rows whose effect is 2 for the old, 1 for the young in the north, 0 for the others; ages have gaps.
@@ -302,7 +302,10 @@ mod tests {
     #[test]
     fn subgroups_cover_every_row_once() {
         let (table, design, effects) = people();
-        let found = with_evidence(&design, &effects, |scored| subgroups::subgroups(scored, &table)).unwrap();
+        let found = with_evidence(&design, &effects, |scored| {
+            subgroups::subgroups(scored, &table, &Grouped::of(&table, &effects.tau, MOST_FEATURES))
+        })
+        .unwrap();
         for feature in ["age", "region", "noise"] {
             let own: Vec<_> = found.iter().filter(|s| s.feature == feature).collect();
             assert_eq!(own.iter().map(|s| s.n).sum::<usize>(), 2000, "{feature}");
@@ -323,7 +326,7 @@ mod tests {
     /// predictions are as overfitted as can be.
     #[test]
     fn noise_seldom_looks_like_a_subgroup() {
-        let (draws, mut trees, mut tables) = (200, 0, 0);
+        let (draws, mut trees, mut tables, mut bands) = (200, 0, 0, 0);
         for draw in 0..draws {
             let mut rng = Seed(100 + draw).rng();
             let n = 600;
@@ -336,14 +339,18 @@ mod tests {
             let table = Table::new(named.collect()).unwrap();
             let design = Design::new(Features::Dense(Dense::new(n, 1, vec![0.0; n]).unwrap()), t, y).unwrap();
             let effects = Effects { mu0: vec![0.0; n], mu1: vec![0.0; n], tau, e: None, se: None };
-            let (tree, parts) = with_evidence(&design, &effects, |scored| {
-                (tree(scored, &table).unwrap().unwrap(), subgroups::subgroups(scored, &table).unwrap())
+            let grouped = Grouped::of(&table, &effects.tau, MOST_FEATURES);
+            let (tree, parts, curves) = with_evidence(&design, &effects, |scored| {
+                let parts = subgroups::subgroups(scored, &table, &grouped).unwrap();
+                (tree(scored, &table).unwrap().unwrap(), parts, curves::curves(scored, &table, &grouped).unwrap())
             });
             let off = |seen: Option<Interval>| seen.is_some_and(|e| e.lo > 0.0 || e.hi < 0.0);
             trees += u32::from(any(&tree.root, &off));
             tables += u32::from(parts.iter().any(|part| off(part.seen)));
+            assert!(curves.len() == 4 && curves.iter().all(|curve| curve.points.len() == 8));
+            bands += u32::from(curves.iter().any(|curve| curve.points.iter().any(|point| off(point.seen))));
         }
         // 5 % of 200 are 10; four standard errors more are 22.
-        assert!(trees <= 10 && tables <= 22, "{trees} {tables} of {draws}");
+        assert!(trees <= 10 && tables <= 22 && bands <= 22, "{trees} {tables} {bands} of {draws}");
     }
 }

@@ -1,0 +1,1 @@
+"""Facades with the signatures of other packages, so that a notebook moves with one import."""
