@@ -102,8 +102,10 @@ fn end(mut child: Child, signal: &'static str, tally: &mut Tally) -> Result<()> 
     *tally.kills.entry(signal).or_default() += 1;
     if signal != "KILL" {
         tally.slowest = tally.slowest.max(sent.elapsed());
-        // It may have been over in the moment of the signal.
-        if !matches!(status.code(), Some(130 | 0)) {
+        // It may have been over in the moment of the signal, or not yet begun: before the program listens, the signal ends it.
+        if status.code().is_none() && std::os::unix::process::ExitStatusExt::signal(&status) != Some(9) {
+            tally.not_begun += 1;
+        } else if !matches!(status.code(), Some(130 | 0)) {
             tally.faults.push(format!("{signal} was answered with {status}"));
         }
     }
