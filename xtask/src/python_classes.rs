@@ -83,7 +83,11 @@ fn class(name: &str, entries: &[&Value]) -> Result<String> {
             out,
             "    {} : {}{optional}, default {}",
             text(param, "name"),
-            if text(param, "type") == BASE { "str, dict or regressor of scikit-learn's kind" } else { text(param, "type") },
+            if text(param, "type") == BASE {
+                "str, dict or regressor of scikit-learn's kind"
+            } else {
+                text(param, "type")
+            },
             literal(&param["default"])
         );
         let none = if param["optional"] == true { " None lets the data decide." } else { "" };

@@ -93,8 +93,7 @@ fn remove_temporaries() {
             let temporary = numbers.is_some_and(|(rest, number)| {
                 number.parse::<u64>().is_ok() && rest.rsplit_once('.').is_some_and(|(_, process)| process == own)
             });
-            let claim = name.starts_with(".part-")
-                && name.ends_with(".lock")
+            let claim = name.strip_prefix(".part-").and_then(|rest| rest.strip_suffix(".lock")).is_some()
                 && std::fs::read_to_string(entry.path()).is_ok_and(|process| process.trim() == own);
             if temporary || claim {
                 let _ = std::fs::remove_file(entry.path());

@@ -20,12 +20,13 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
+    // First of all, so that no signal comes too early.
+    fault::hold_back();
+    interrupt::listen();
     let cli = match args::Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return exit::usage(&error),
     };
-    fault::hold_back();
-    interrupt::listen();
     let begun = cli.common.log.as_deref().map_or(Ok(()), log::open);
     let done = begun.and_then(|()| fault::caught(|| commands::run(&cli)));
     if !interrupt::claim_report() {

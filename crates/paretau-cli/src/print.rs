@@ -21,7 +21,7 @@ const BROWSERS: [&str; 8] = [
     "brave-browser",
 ];
 /// A browser that has not printed by then never will.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The page as PDF; `out` is what messages are about.
 pub(crate) fn to_pdf(page: &str, out: &Path) -> Result<Vec<u8>> {

@@ -82,12 +82,11 @@ fn replaced_whole_or_not_at_all(args: &[&str], out: &str) {
     let folder = prepared();
     let at = folder.path();
     let before = files(at);
-    let mut failed = 0;
     for calls in 0..200 {
         let done = on_a_disk_of(at, calls, args);
         let text = String::from_utf8_lossy(&done.stderr).into_owned();
         if done.status.success() {
-            assert!(failed > 2, "{args:?} touched no disk");
+            assert!(calls > 2, "{args:?} touched no disk");
             let after = files(at);
             assert_ne!(after.get(out), before.get(out), "{out} was not replaced");
             assert_eq!(after.keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());
@@ -95,7 +94,6 @@ fn replaced_whole_or_not_at_all(args: &[&str], out: &str) {
             assert_eq!(files(at), after, "what a nearly full disk took is not what was meant");
             return;
         }
-        failed += 1;
         assert_eq!(done.status.code(), Some(3), "{args:?} after {calls} calls: {text}");
         assert!(
             text.contains("No space left") && text.starts_with("paretau: ") && !text.contains("panicked"),
@@ -157,7 +155,7 @@ fn a_run_goes_on_when_there_is_room_again() {
             assert!(!name.contains(".tmp"), "{name} stayed after {calls} calls");
             if name == "records.jsonl" {
                 assert!(records(&bytes).len() <= 2);
-            } else if !name.ends_with(".lock") && !matches!(&*name, "table.md" | "report.html") {
+            } else if name.strip_suffix(".lock").is_none() && !matches!(&*name, "table.md" | "report.html") {
                 assert!(whole.get(&name) == Some(&bytes), "{name} is not whole after {calls} calls");
             }
         }

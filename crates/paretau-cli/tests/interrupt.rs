@@ -204,9 +204,9 @@ fn every_long_command_stops_within_a_second() {
             std::thread::sleep(Duration::from_millis(moment));
             if child.try_wait().unwrap().is_none() {
                 if k % 2 == 0 {
-                    press_ctrl_c(&child)
+                    press_ctrl_c(&child);
                 } else {
-                    terminate(&child)
+                    terminate(&child);
                 }
                 check_interrupted(child);
                 heard += 1;

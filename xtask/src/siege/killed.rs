@@ -10,7 +10,7 @@ use super::scenarios::{After, Scenario, files, fresh, in_folder};
 use super::{Draws, Field, Tally};
 
 /// A process that has not ended after this will not.
-const HANGS: Duration = Duration::from_secs(120);
+const HANGS: Duration = Duration::from_mins(2);
 
 /// Kills the scenario once, or two to five times where it goes on after kills, and lets it end.
 pub(super) fn round(
@@ -25,14 +25,14 @@ pub(super) fn round(
     for _ in 0..times {
         let children = start(field, scenario)?;
         // Longer with other processes beside it, so that late moments are reached too.
-        let longest = scenario.takes.as_secs_f64() * 1.2 * (1.0 + 0.3 * (children.len() as f64 - 1.0));
+        let longest = scenario.takes.as_secs_f64() * (1.0 + 0.3 * (children.len() as f64 - 1.0));
         sleep(Duration::from_secs_f64(draws.share() * longest));
         for child in children {
             end(child, signal, tally)?;
         }
         if scenario.after == After::Replace {
             let left: Vec<(String, Vec<u8>)> =
-                files(&folder)?.into_iter().filter(|(name, _)| !name.ends_with(".tmp")).collect();
+                files(&folder)?.into_iter().filter(|(name, _)| !is_temporary(name)).collect();
             for (name, bytes) in left {
                 if scenario.before.get(&name) != Some(&bytes) && scenario.whole.get(&name) != Some(&bytes) {
                     tally.faults.push(format!("{name} is neither the older file nor the whole new one after {signal}"));
@@ -94,7 +94,7 @@ fn end(mut child: Child, signal: &'static str, tally: &mut Tally) -> Result<()> 
             Some(status) => break status,
             None if sent.elapsed() > HANGS => {
                 child.kill()?;
-                bail!("a process did not hear {signal} within {} s", HANGS.as_secs());
+                bail!("a process did not hear {signal} within {HANGS:?}");
             }
             None => sleep(Duration::from_millis(2)),
         }
@@ -102,8 +102,10 @@ fn end(mut child: Child, signal: &'static str, tally: &mut Tally) -> Result<()> 
     *tally.kills.entry(signal).or_default() += 1;
     if signal != "KILL" {
         tally.slowest = tally.slowest.max(sent.elapsed());
-        // It may have been over in the moment of the signal.
-        if !matches!(status.code(), Some(130 | 0)) {
+        // It may have been over in the moment of the signal, or not yet begun: before the program listens, the signal ends it.
+        if status.code().is_none() && std::os::unix::process::ExitStatusExt::signal(&status) != Some(9) {
+            tally.not_begun += 1;
+        } else if !matches!(status.code(), Some(130 | 0)) {
             tally.faults.push(format!("{signal} was answered with {status}"));
         }
     }
@@ -111,5 +113,10 @@ fn end(mut child: Child, signal: &'static str, tally: &mut Tally) -> Result<()> 
 }
 
 fn files_left(folder: &std::path::Path) -> Result<bool> {
-    Ok(std::fs::read_dir(folder)?.flatten().any(|entry| entry.file_name().to_string_lossy().ends_with(".tmp")))
+    Ok(std::fs::read_dir(folder)?.flatten().any(|entry| is_temporary(&entry.file_name().to_string_lossy())))
+}
+
+/// Whether a file is one that has not got its name yet.
+fn is_temporary(name: &str) -> bool {
+    name.strip_suffix(".tmp").is_some()
 }

@@ -32,6 +32,8 @@ struct Tally {
     kills: BTreeMap<&'static str, usize>,
     /// Rounds whose command had ended before the signal.
     ended_before: usize,
+    /// Polite signals that came before the program listened.
+    not_begun: usize,
     /// Rounds that ended as the one that was left alone.
     same: usize,
     /// What went wrong.
@@ -128,6 +130,9 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
         let total: usize = tallies.iter().map(|(_, tally)| tally.kills()).sum();
         if round % 5 == 0 {
             let faults: usize = tallies.iter().map(|(_, tally)| tally.faults.len()).sum();
+            for (name, tally) in &tallies {
+                tally.faults.iter().for_each(|fault| println!("{name}: {fault}"));
+            }
             println!("{total} kills, {faults} faults, {:.0} s", start.elapsed().as_secs_f64());
         }
         // With hours given, they decide.
@@ -158,8 +163,8 @@ fn table(tallies: &[(&'static str, Tally)], attacks: &[attacks::Attack], took: D
         "# The siege\n\nOne campaign of `cargo xtask siege`: {total} kills in {:.0} minutes on {} cores, with the binary of the dev \
          profile.\nA round begins a command, ends it by a signal at a random moment, takes it up again and compares the result with \
          that of a command that was left alone.\n\n\
-         | scenario | KILL | TERM | INT | over before the signal | same in the end | faults | slowest answer to TERM or INT, ms |\n\
-         |---|---|---|---|---|---|---|---|\n",
+         | scenario | KILL | TERM | INT | over before the signal | signal before it listened | same in the end | faults | slowest answer to TERM or INT, ms |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
         took.as_secs_f64() / 60.0,
         std::thread::available_parallelism().map_or(0, usize::from)
     );
@@ -167,11 +172,12 @@ fn table(tallies: &[(&'static str, Tally)], attacks: &[attacks::Attack], took: D
         let of = |signal: &str| tally.kills.get(signal).copied().unwrap_or(0);
         let _ = writeln!(
             out,
-            "| {name} | {} | {} | {} | {} | {} | {} | {} |",
+            "| {name} | {} | {} | {} | {} | {} | {} | {} | {} |",
             of("KILL"),
             of("TERM"),
             of("INT"),
             tally.ended_before,
+            tally.not_begun,
             tally.same,
             tally.faults.len(),
             tally.slowest.as_millis()

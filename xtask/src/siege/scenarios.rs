@@ -35,15 +35,15 @@ pub(super) struct Scenario {
 }
 
 const PLAN: &str = "name = \"siege\"\nsummary = \"quick cells\"\nmetrics = [\"pehe\"]\n\n[[data]]\nname = \"synthetic\"\n\
-simulator = \"synthetic\"\nparams = { n = 600, d = 6 }\nrealisations = [1, 2, 3, 4]\n\n[[methods]]\nestimator = \"lr-1\"\n\n\
+simulator = \"synthetic\"\nparams = { n = 200, d = 3 }\nrealisations = [1, 2, 3, 4]\n\n[[methods]]\nestimator = \"lr-1\"\n\n\
 [[methods]]\nestimator = \"lr-2\"\n\n[[methods]]\nestimator = \"t-learner\"\nparams = { base = \"ridge\" }\n";
 
 /// All scenarios, each done once undisturbed.
 pub(super) fn all(field: &Field) -> Result<Vec<Scenario>> {
     std::fs::write(field.at("plan.toml"), PLAN)?;
-    field.ok(&["simulate", "synthetic", "--n", "500", "--d", "6", "--out", "people.csv"])?;
-    field.ok(&["simulate", "synthetic", "--n", "400", "--d", "6", "--seed", "5", "--out", "earlier.csv"])?;
-    field.ok(&["simulate", "synthetic", "--n", "25000", "--d", "6", "--seed", "6", "--out", "many.csv"])?;
+    field.ok(&["simulate", "synthetic", "--n", "200", "--d", "3", "--out", "people.csv"])?;
+    field.ok(&["simulate", "synthetic", "--n", "160", "--d", "3", "--seed", "5", "--out", "earlier.csv"])?;
+    field.ok(&["simulate", "synthetic", "--n", "25000", "--d", "3", "--seed", "6", "--out", "many.csv"])?;
     let roles = ["--treatment", "t", "--outcome", "y"];
     field.ok(&[&["fit", "earlier.csv", "-e", "lr-1", "--out", "earlier.paretau"][..], &roles].concat())?;
     field.ok(&[&["fit", "people.csv", "-e", "lr-2", "--out", "model.paretau"][..], &roles].concat())?;
@@ -57,7 +57,7 @@ pub(super) fn all(field: &Field) -> Result<Vec<Scenario>> {
         (1..=n).map(|k| words(&format!("run plan.toml --out OUT --resume --threads 1 --shard {k}/{n}"))).collect()
     };
     let fit = "fit people.csv --treatment t --outcome y";
-    let net = "-e tarnet --set members=1 --set max_steps=1500 --set min_steps=1500 --set dropout=0 --set l2=0.001";
+    let net = "-e tarnet --set members=1 --set max_steps=800 --set min_steps=800 --set dropout=0 --set l2=0.001";
     let mut scenarios = vec![
         scenario("run, one process", vec![words("run plan.toml --out OUT --resume --threads 1")], After::Resume),
         scenario("run, two processes on one folder", shards(2), After::Resume),
@@ -70,7 +70,7 @@ pub(super) fn all(field: &Field) -> Result<Vec<Scenario>> {
         scenario(
             "tune with records",
             vec![words(
-                "tune people.csv --treatment t --outcome y -e lr-2 --trials 15 --folds 3 --records OUT/trials.jsonl --resume",
+                "tune people.csv --treatment t --outcome y -e lr-2 --trials 8 --folds 2 --records OUT/trials.jsonl --resume",
             )],
             After::Resume,
         ),

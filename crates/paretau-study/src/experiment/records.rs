@@ -45,7 +45,7 @@ const MOST_SCORE: f64 = 1e140;
 impl Record {
     /// The record, unless its numbers cannot have been written by a run.
     fn plausible(self) -> Result<Self, String> {
-        let odd = self.scores.iter().find(|(_, score)| !(score.abs() <= MOST_SCORE));
+        let odd = self.scores.iter().find(|(_, score)| !(0.0..=MOST_SCORE).contains(&score.abs()));
         match odd {
             Some((name, score)) => Err(format!("its {name} is {score:e}")),
             None if !(0.0..MOST_SCORE).contains(&self.seconds) => Err(format!("it took {:e} seconds", self.seconds)),
