@@ -155,7 +155,7 @@ pub(super) fn targeting(records: &ModelRecords, points: &[TargetPoint], unit: Un
             "Gain of treating the people with the {which} predicted effects first: {}.",
             inner
                 .iter()
-                .filter(|p| (p.share * 20.0).round() as usize % 5 == 0)
+                .filter(|p| ((p.share * 20.0).round() as usize).is_multiple_of(5))
                 .map(|p| format!("{} at {}", unit.show(p.gain), percent(p.share)))
                 .collect::<Vec<_>>()
                 .join(", ")
