@@ -283,7 +283,7 @@ fn measured_later(columns: &[TableColumn], roles: &RoleSpec) -> Option<Warning> 
         let as_late = own.iter().filter_map(|word| dated(word)).any(|(stem, number)| {
             let late = |(other, at): (&str, u32)| number >= at && (other == stem || (is_year(number) && is_year(at)));
             let latest = outcome.iter().filter_map(|word| dated(word)).max_by_key(|(_, at)| *at);
-            !(stem.is_empty() && !is_year(number)) && latest.is_some_and(late)
+            (!stem.is_empty() || is_year(number)) && latest.is_some_and(late)
         });
         let later = began.filter(|began| began.name != column.name && column.is_date).and_then(|began| {
             let (ColumnData::Number(own), ColumnData::Number(start)) = (&column.data, &began.data) else { return None };
