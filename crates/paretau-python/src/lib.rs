@@ -62,6 +62,7 @@ mod _paretau {
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_init]
+    #[allow(clippy::unnecessary_wraps, reason = "PyO3 asks for a result")]
     fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::detach::quiet_panics();
         Ok(())

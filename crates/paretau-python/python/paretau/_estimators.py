@@ -135,7 +135,7 @@ class SLearner(Estimator):
 
     Parameters
     ----------
-    base : str or dict, default "forest"
+    base : str, dict or regressor of scikit-learn's kind, default "forest"
         Base learner of the outcome models (forest, ridge, …); its parameters are `base.KEY`. Takes a base learner: its
         name, or { name, params }.
     random_state : int, numpy generator or None, default 0
@@ -157,7 +157,7 @@ class SLearner(Estimator):
     def __init__(
         self,
         *,
-        base: str | dict[str, Any] = "forest",
+        base: Any = "forest",
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -173,7 +173,7 @@ class TLearner(Estimator):
 
     Parameters
     ----------
-    base : str or dict, default "forest"
+    base : str, dict or regressor of scikit-learn's kind, default "forest"
         Base learner of the outcome models (forest, ridge, …); its parameters are `base.KEY`. Takes a base learner: its
         name, or { name, params }.
     random_state : int, numpy generator or None, default 0
@@ -195,7 +195,7 @@ class TLearner(Estimator):
     def __init__(
         self,
         *,
-        base: str | dict[str, Any] = "forest",
+        base: Any = "forest",
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -211,14 +211,14 @@ class XLearner(Estimator):
 
     Parameters
     ----------
-    base : str or dict, default "forest"
+    base : str, dict or regressor of scikit-learn's kind, default "forest"
         Base learner of the outcome models (forest, ridge, …); its parameters are `base.KEY`. Takes a base learner: its
         name, or { name, params }.
-    effect_base : str or dict or None, default None
+    effect_base : str, dict or regressor of scikit-learn's kind or None, default None
         Base learner of the effect model; auto is `base`, and in the r- and dr-learner with what it recommends for noisy
         targets (of a forest, honest trees with larger leaves). Takes a base learner: its name, or { name, params }.
         None lets the data decide.
-    propensity_base : str or dict or None, default None
+    propensity_base : str, dict or regressor of scikit-learn's kind or None, default None
         Base learner of the propensity (`ridge` is penalised logistic regression); auto takes the better held out of
         `ridge` and `base`. Takes a base learner: its name, or { name, params }. None lets the data decide.
     calibrate : bool, default False
@@ -242,9 +242,9 @@ class XLearner(Estimator):
     def __init__(
         self,
         *,
-        base: str | dict[str, Any] = "forest",
-        effect_base: str | dict[str, Any] | None = None,
-        propensity_base: str | dict[str, Any] | None = None,
+        base: Any = "forest",
+        effect_base: Any | None = None,
+        propensity_base: Any | None = None,
         calibrate: bool = False,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -264,14 +264,14 @@ class RLearner(Estimator):
 
     Parameters
     ----------
-    base : str or dict, default "forest"
+    base : str, dict or regressor of scikit-learn's kind, default "forest"
         Base learner of the outcome models (forest, ridge, …); its parameters are `base.KEY`. Takes a base learner: its
         name, or { name, params }.
-    effect_base : str or dict or None, default None
+    effect_base : str, dict or regressor of scikit-learn's kind or None, default None
         Base learner of the effect model; auto is `base`, and in the r- and dr-learner with what it recommends for noisy
         targets (of a forest, honest trees with larger leaves). Takes a base learner: its name, or { name, params }.
         None lets the data decide.
-    propensity_base : str or dict or None, default None
+    propensity_base : str, dict or regressor of scikit-learn's kind or None, default None
         Base learner of the propensity (`ridge` is penalised logistic regression); auto takes the better held out of
         `ridge` and `base`. Takes a base learner: its name, or { name, params }. None lets the data decide.
     calibrate : bool, default False
@@ -303,9 +303,9 @@ class RLearner(Estimator):
     def __init__(
         self,
         *,
-        base: str | dict[str, Any] = "forest",
-        effect_base: str | dict[str, Any] | None = None,
-        propensity_base: str | dict[str, Any] | None = None,
+        base: Any = "forest",
+        effect_base: Any | None = None,
+        propensity_base: Any | None = None,
         calibrate: bool = False,
         cross_fit: str = "oob",
         folds: int = 5,
@@ -331,14 +331,14 @@ class DRLearner(Estimator):
 
     Parameters
     ----------
-    base : str or dict, default "forest"
+    base : str, dict or regressor of scikit-learn's kind, default "forest"
         Base learner of the outcome models (forest, ridge, …); its parameters are `base.KEY`. Takes a base learner: its
         name, or { name, params }.
-    effect_base : str or dict or None, default None
+    effect_base : str, dict or regressor of scikit-learn's kind or None, default None
         Base learner of the effect model; auto is `base`, and in the r- and dr-learner with what it recommends for noisy
         targets (of a forest, honest trees with larger leaves). Takes a base learner: its name, or { name, params }.
         None lets the data decide.
-    propensity_base : str or dict or None, default None
+    propensity_base : str, dict or regressor of scikit-learn's kind or None, default None
         Base learner of the propensity (`ridge` is penalised logistic regression); auto takes the better held out of
         `ridge` and `base`. Takes a base learner: its name, or { name, params }. None lets the data decide.
     calibrate : bool, default False
@@ -373,9 +373,9 @@ class DRLearner(Estimator):
     def __init__(
         self,
         *,
-        base: str | dict[str, Any] = "forest",
-        effect_base: str | dict[str, Any] | None = None,
-        propensity_base: str | dict[str, Any] | None = None,
+        base: Any = "forest",
+        effect_base: Any | None = None,
+        propensity_base: Any | None = None,
         calibrate: bool = False,
         cross_fit: str = "oob",
         folds: int = 5,
@@ -498,10 +498,10 @@ class CausalForestDML(Estimator):
     ----------
     n_estimators : int, default 500
         Number of trees, a multiple of subforest_size. Takes a whole number from 1 to 10000000.
-    model_y : str or dict, default "forest"
+    model_y : str, dict or regressor of scikit-learn's kind, default "forest"
         Base learner of the outcome; its parameters are `model_y.KEY`. Takes a base learner: its name, or { name, params
         }.
-    model_t : str or dict, default "forest"
+    model_t : str, dict or regressor of scikit-learn's kind, default "forest"
         Base learner of the treatment; its parameters are `model_t.KEY`. Takes a base learner: its name, or { name,
         params }.
     cv : int, default 2
@@ -548,8 +548,8 @@ class CausalForestDML(Estimator):
         self,
         *,
         n_estimators: int = 500,
-        model_y: str | dict[str, Any] = "forest",
-        model_t: str | dict[str, Any] = "forest",
+        model_y: Any = "forest",
+        model_t: Any = "forest",
         cv: int = 2,
         criterion: str = "mse",
         max_samples: float = 0.45,
