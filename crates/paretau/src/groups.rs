@@ -153,12 +153,17 @@ fn number_levels(column: &TableColumn, values: &[f64]) -> Vec<(String, Vec<usize
         }
         cuts
     };
+    // Between two bins, the shortest number that divides them: nobody reads sixteen digits.
+    let bound = |end: usize| match order.get(end + 1) {
+        Some(&next) if !few && !column.is_date => shortest_between(values[order[end]], values[next]),
+        _ => cell(order[end]),
+    };
     let (mut out, mut start) = (vec![], 0);
     for (k, &end) in cuts.iter().enumerate() {
         let mut rows = order[start..=end].to_vec();
         rows.sort_unstable();
-        let upper = cell(order[end]);
-        let below = (start > 0).then(|| cell(order[start - 1]));
+        let upper = bound(end);
+        let below = (start > 0).then(|| bound(start - 1));
         let last = k + 1 == cuts.len();
         let words = match below {
             _ if few => upper,
@@ -172,6 +177,19 @@ fn number_levels(column: &TableColumn, values: &[f64]) -> Vec<(String, Vec<usize
     }
     out.push(("missing".to_owned(), missing));
     out
+}
+
+/// The number with the fewest decimals that is at least `low` and below `high`.
+fn shortest_between(low: f64, high: f64) -> String {
+    let exact = || format!("{low}");
+    let of = |decimals: usize| {
+        let scale = 10f64.powi(decimals as i32);
+        let text = format!("{:.decimals$}", (low * scale).ceil() / scale);
+        // A minus before nothing but zeros is dropped.
+        let text = if text.trim_matches(['-', '0', '.']).is_empty() { "0".to_owned() } else { text };
+        text.parse().is_ok_and(|value: f64| low <= value && value < high).then_some(text)
+    };
+    (0..12).find_map(of).filter(|text| text.len() < exact().len()).unwrap_or_else(exact)
 }
 
 impl GroupEffects {
@@ -295,6 +313,16 @@ mod tests {
         let cells = ["b", "a", "b", ""].map(|c| (!c.is_empty()).then_some(c));
         let found = Partition::of(&TableColumn::text("town", Text::from_cells(cells)));
         assert_eq!(sizes(&found), [("b", 2), ("a", 1), ("missing", 1)]);
+    }
+
+    #[test]
+    fn a_bound_is_the_shortest_number_between_two_bins() {
+        assert_eq!(shortest_between(-0.661_896_693, -0.657_1), "-0.66");
+        assert_eq!(shortest_between(-0.3, 0.2), "0");
+        assert_eq!(shortest_between(24.0, 25.0), "24");
+        assert_eq!(shortest_between(1234.567, 1300.0), "1235");
+        assert_eq!(shortest_between(0.1, 0.100_000_000_000_000_02), "0.1");
+        assert_eq!(shortest_between(1e-300, 2e-300), format!("{}", 1e-300));
     }
 
     #[test]
