@@ -169,7 +169,7 @@ mod tests {
         let shown = table(&["name", "n"], &[vec!["a".into(), "1".into()], vec!["long".into(), "20".into()]]);
         assert_eq!(shown, "name   n\n----  --\na      1\nlong  20");
         let shown = table(&["name"], &[vec!["\u{1b}[31m\u{202e}".into()]]);
-        assert_eq!(shown, "name\n----------------\n\\u{1b}[31m\\u{202e}");
+        assert_eq!(shown, "name\n------------------\n\\u{1b}[31m\\u{202e}");
     }
 
     #[test]

@@ -264,7 +264,7 @@ fn columns_that_do_not_fit_their_roles() {
         fitted("one arm", "bad.csv", "t,y,x\n1,1,1\n1,2,2\n", &["column `t`", "`1` in every row", "both arms"]),
         fitted("three arms", "bad.csv", three, &["column `t`", "`a` (2 rows)", "--treated-value"]),
         fitted("continuous treatment", "bad.csv", "t,y,x\n.1,1,1\n.2,2,2\n.3,2,3\n", &["3 values", "--treated-value"]),
-        fit_with("absent arm", "bad.csv", three, "--treated-value z --control-value a", 3, &["`z`", "`b` (1 rows)"]),
+        fit_with("absent arm", "bad.csv", three, "--treated-value z --control-value a", 3, &["`z`", "`b` (1 row)"]),
         fit_with("control not given", "bad.csv", three, "--treated-value a", 3, &["--control-value"]),
         fit_with("treated not given", "bad.csv", three, "--control-value a", 3, &["--treated-value"]),
         fit_with("equal arms", "bad.csv", three, "--treated-value a --control-value a", 3, &["both `a`"]),
@@ -327,8 +327,15 @@ fn outputs_that_cannot_be_written() {
         ),
         fit_with("onto a folder", "sub/", "", "", 3, &[])
             .with_args("fit people.csv --treatment t --outcome y --out sub", &["sub", "is a folder"]),
-        fit_with("over the data", "", "", "--out people.csv", 2, &["--out", "people.csv", "another file"]),
-        run("over the data", "", "", "effect model.paretau people.csv --out people.csv", 2, &["--out", "another file"]),
+        fit_with("over the data", "", "", "--out people.csv", 2, &["--out", "people.csv", "a file other than"]),
+        run(
+            "over the data",
+            "",
+            "",
+            "effect model.paretau people.csv --out people.csv",
+            2,
+            &["--out", "a file other than"],
+        ),
         run(
             "over the data by another path",
             "",

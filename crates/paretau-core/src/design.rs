@@ -136,6 +136,13 @@ impl Design {
 
     /// The rows of the control and of one other arm, which is then the only treated one.
     pub fn pair(&self, arm: u8) -> Result<Self> {
+        if self.n_arms > 2 && self.propensity.is_some() {
+            return Err(Error::unfit(format!(
+                "propensity: one number per row cannot say how likely each of {} arms was; leave the column out, or compare two \
+                 arms",
+                self.n_arms
+            )));
+        }
         let rows: Vec<usize> = (0..self.n_rows()).filter(|&i| self.t[i] == 0 || self.t[i] == arm).collect();
         let t = rows.iter().map(|&i| u8::from(self.t[i] == arm)).collect();
         let y = rows.iter().map(|&i| self.y[i]).collect();
@@ -143,7 +150,7 @@ impl Design {
         out.columns.clone_from(&self.columns);
         out.outcome = self.outcome;
         out.weight = self.weight.as_ref().map(|w| rows.iter().map(|&i| w[i]).collect());
-        out.propensity = self.propensity.as_ref().map(|e| rows.iter().map(|&i| e[i]).collect());
+        out.propensity.clone_from(&self.propensity);
         out.groups = self.groups.as_ref().map(|g| rows.iter().map(|&i| g[i]).collect());
         Ok(out)
     }

@@ -200,7 +200,7 @@ fn roles_that_do_not_fit() {
             vec!["`nix`"],
         ),
         ("one arm", few(["1", "1", "1"]), spec(), Some("t"), None, vec!["`1` in every row", "both arms"]),
-        ("three arms", few(["a", "b", "c"]), spec(), Some("t"), None, vec!["`a` (1 rows)", "--treated-value"]),
+        ("three arms", few(["a", "b", "c"]), spec(), Some("t"), None, vec!["`a` (1 row)", "--treated-value"]),
         ("codes 1 and 2", few(["1", "2", "1"]), spec(), Some("t"), None, vec!["`1` (2 rows)", "--treated-value"]),
         (
             "absent value",

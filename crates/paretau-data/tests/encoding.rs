@@ -269,7 +269,7 @@ fn several_arms_are_told_by_their_control() {
     assert_eq!(by_flag.arms, ["b", "a", "c", "placebo"]);
     assert_eq!(named(None, &["10", "0", "9", "0"]).unwrap().t, [2, 0, 1, 0]);
     let error = named(None, &["a", "b", "c"]).unwrap_err().to_string();
-    assert!(error.contains("--control-value") && error.contains("`a` (1 rows)"), "{error}");
+    assert!(error.contains("--control-value") && error.contains("`a` (1 row)"), "{error}");
     // Two values are two arms, several asked for or not.
     assert_eq!(named(None, &["no", "yes", "no"]).unwrap().t, [0, 1, 0]);
     assert!(named(None, &["a", "a"]).unwrap_err().to_string().contains("both arms"));

@@ -98,7 +98,6 @@ struct ContrastModels {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Saved {
     /// Treated arms.
     n_arms: usize,

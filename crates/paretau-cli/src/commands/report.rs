@@ -13,10 +13,10 @@ use crate::commands::data::bad_argument;
 use crate::{out_path, output, print};
 
 pub(crate) fn run(args: &ReportArgs, common: &Common) -> Result<()> {
-    let printed = is_printed(&args.out)?;
     // Of a run's folder, what cannot be made again is never replaced.
     let (records, plan) = (args.from.join("records.jsonl"), args.from.join("plan.toml"));
     out_path::check("out", &args.out, out_path::Kind::Page, &[&args.from, &records, &plan], args.force)?;
+    let printed = is_printed(&args.out)?;
     let options = options(args)?;
     let (page, records): (String, Value) = if args.from.is_dir() {
         if options != PageOptions::default() {

@@ -356,7 +356,7 @@ fn arguments() -> Vec<Case> {
             plain(),
             "fit FILE --treatment t --outcome y -e lr-1 --out FILE",
             2,
-            &["another file"],
+            &["a file other than"],
         ),
         with(
             "an output in a folder that is not there",

@@ -134,7 +134,7 @@ fn text() -> Vec<Case> {
         fit(
             "a treatment that steers the terminal",
             "f.csv",
-            GOOD.replace("\n1,", "\n\u{9b}1;1H,").replacen("\n0", "\nc", 1),
+            GOOD.replace("\n1,", "\n\u{9b}1;1H,").replacen("\n0", "\nc", 1).replace("\n0", "\nd"),
             3,
             &["\\u{9b}1;1H"],
         ),
@@ -407,7 +407,7 @@ fn models(fixtures: &Fixtures) -> Vec<Case> {
             "a page instead of a model",
             "m.paretau",
             "<html>",
-            "report FILE --out new.csv",
+            "report FILE --out new.html",
             3,
             &["not a paretau model file"],
         ),

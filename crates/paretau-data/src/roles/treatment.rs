@@ -130,7 +130,11 @@ impl<'a> Values<'a> {
                 0 => "is empty: no row has a treatment".to_owned(),
                 1 => format!("is `{}` in every row; the effect needs rows of both arms", self.values[0]),
                 n if several && n > 2 => {
-                    format!("has {n} values: {}; name the control with --control-value", self.listed())
+                    format!(
+                        "has {n} values: {}; name the control with --control-value to compare each other value with it, or two of them with \
+                         --treated-value and --control-value",
+                        self.listed()
+                    )
                 }
                 n => format!(
                     "has {n} values: {}; name the treated and the control value with --treated-value and --control-value",
