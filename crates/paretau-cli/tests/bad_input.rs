@@ -266,7 +266,6 @@ fn columns_that_do_not_fit_their_roles() {
         fitted("continuous treatment", "bad.csv", "t,y,x\n.1,1,1\n.2,2,2\n.3,2,3\n", &["3 values", "--treated-value"]),
         fit_with("absent arm", "bad.csv", three, "--treated-value z --control-value a", 3, &["`z`", "`b` (1 row)"]),
         fit_with("control not given", "bad.csv", three, "--treated-value a", 3, &["--control-value"]),
-        fit_with("treated not given", "bad.csv", three, "--control-value a", 3, &["--treated-value"]),
         fit_with("equal arms", "bad.csv", three, "--treated-value a --control-value a", 3, &["both `a`"]),
         fitted("no treatment at all", "bad.csv", "t,y,x\n,1,1\n,2,2\n", &["column `t`", "no row has a treatment"]),
         fitted("text outcome", "bad.csv", "t,y,x\n0,1,1\n1,many,2\n", &["column `y`", "row 2", "line 3", "`many`"]),

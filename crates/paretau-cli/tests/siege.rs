@@ -220,12 +220,20 @@ fn no_output_goes_over_a_precious_file() {
     let at = folder.path();
     ok(at, &["run", "plan.toml", "--out", "run", "--quiet", "--realisations", "1"]);
     fs::write(at.join("precious.json"), "{\"precious\": 1}").unwrap();
+    fs::write(at.join("precious.html"), "<p>Somebody's own page").unwrap();
     fs::hard_link(at.join("model.paretau"), at.join("alias.paretau")).unwrap();
     let roles = ["--treatment", "t", "--outcome", "y"];
-    let before: Vec<(String, Vec<u8>)> =
-        ["precious.json", "model.paretau", "plan.toml", "people.csv", "run/records.jsonl", "run/plan.toml"]
-            .map(|name| (name.to_owned(), fs::read(at.join(name)).unwrap()))
-            .to_vec();
+    let before: Vec<(String, Vec<u8>)> = [
+        "precious.json",
+        "precious.html",
+        "model.paretau",
+        "plan.toml",
+        "people.csv",
+        "run/records.jsonl",
+        "run/plan.toml",
+    ]
+    .map(|name| (name.to_owned(), fs::read(at.join(name)).unwrap()))
+    .to_vec();
     let fit = |more: &[&'static str]| [&["fit", "people.csv", "-e", "lr-2"][..], &roles, more].concat();
     let tune = ["tune", "people.csv", "-e", "lr-2", "--trials", "1", "--records", "precious.json"];
     for (args, code) in [
@@ -241,7 +249,7 @@ fn no_output_goes_over_a_precious_file() {
         (vec!["report", "run", "--out", "run/records.jsonl"], 2),
         (vec!["report", "run", "--out", "run/records.jsonl", "--force"], 2),
         (vec!["report", "run", "--out", "run/plan.toml", "--force"], 2),
-        (vec!["report", "run", "--out", "precious.json"], 3),
+        (vec!["report", "run", "--out", "precious.html"], 3),
         (vec!["run", "plan.toml", "--out", "."], 3),
         (vec!["run", "plan.toml", "--out", ".", "--resume"], 3),
         (vec!["run", "plan.toml", "--out", "run"], 3),
@@ -257,7 +265,7 @@ fn no_output_goes_over_a_precious_file() {
     }
     assert!(!at.join("new.paretau").exists());
     // Who means it may.
-    ok(at, &["report", "model.paretau", "--out", "precious.json", "--force"]);
+    ok(at, &["report", "model.paretau", "--out", "precious.html", "--force"]);
 }
 
 #[test]
