@@ -65,9 +65,10 @@ sd = 0.1
 """
 
 
-def paretau(*args: str, at: Path) -> None:
+def paretau(*args: str, at: Path, ends: int = 0) -> None:
     command = os.environ.get("PARETAU", str(ROOT / "target/debug/paretau"))
-    subprocess.run([command, *args, "--quiet"], cwd=at, check=True, stdout=subprocess.DEVNULL)
+    done = subprocess.run([command, *args, "--quiet"], cwd=at, capture_output=True, text=True)
+    assert done.returncode == ends, f"{args}: exit code {done.returncode}: {done.stderr}"
 
 
 def people(at: Path) -> None:
@@ -134,8 +135,9 @@ def pages(tmp_path_factory) -> dict[str, Path]:
     made["run"] = at / "run.html"
     paretau("report", "run", "--out", "run.html", at=at)
     (at / "study.toml").write_text(STUDY)
-    for name, plan in {"study": "study.toml", "fig2": "fig2"}.items():
-        paretau("run", plan, "--out", name, at=at)
+    # Four rows are too few for the last data set of the study: its cells fail, and the run says so by its exit code.
+    for name, plan, ends in [("study", "study.toml", 1), ("fig2", "fig2", 0)]:
+        paretau("run", plan, "--out", name, at=at, ends=ends)
         made[name] = at / name / "report.html"
     return made
 
