@@ -217,7 +217,8 @@ def test_whole_without_scripts(name, pages, look):
     page = look(pages[name], script=False)
     page.picture(f"{name}-no-script")
     assert page.js("document.querySelector('#tip') === null && document.querySelector('.tool') === null")
-    text = page.js("document.body.innerText")
+    # Without overlap the sentence begins with those whom it is about.
+    text = page.js("document.body.innerText").replace("on average", "On average")
     for words in ["On average", "95 % interval", "Propensities by arm", "Reproduce this", "paretau fit"]:
         assert words in text, words
     assert page.js(SHOWN + ".every(s => s.querySelectorAll('.mark > title').length > 0)")
