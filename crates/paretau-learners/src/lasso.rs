@@ -14,17 +14,19 @@ use crate::design_matrix::{Moments, refuse_missing, weights_or_ones};
 use crate::ridge::linear_predictor;
 
 /// Penalties of the path.
-const PATH_LENGTH: usize = 50;
+const PATH_LENGTH: usize = 30;
 /// The smallest penalty over the largest, with more rows than columns and with fewer.
 const PATH_END: (f64, f64) = (1e-3, 1e-2);
 /// The path ends after this many penalties in a row that predict held-out rows worse than the best.
-const PATIENCE: usize = 6;
+const PATIENCE: usize = 3;
 /// A fit has settled when no step changes the loss by more than this share of the loss without features.
 const SETTLED: f64 = 1e-7;
 /// Most rounds over the columns for one penalty.
 const MOST_ROUNDS: usize = 1_000;
-/// Most reweightings of the log-loss for one penalty.
-const MOST_REWEIGHTINGS: usize = 25;
+/// Most steps of the log-loss for one penalty.
+const MOST_STEPS: usize = 50;
+/// The curvature is taken anew when the rows' variances have moved by more than this share of their sum.
+const MOVED: f64 = 0.1;
 /// Probabilities nearer to 0 or 1 than this count as this near.
 const LEAST_VARIANCE: f64 = 1e-5;
 /// Logits are held within this.
@@ -182,20 +184,6 @@ impl Column {
         sum - self.mean * total
     }
 
-    /// `Σ v_i z_i²`, where `total` is `Σ v_i`.
-    fn square(&self, v: &[f64], total: f64) -> f64 {
-        let (mut first, mut second) = (0.0, 0.0);
-        let mut add = |z: f64, v: f64| {
-            first += v * z;
-            second += v * z * z;
-        };
-        match &self.rows {
-            None => self.values.iter().zip(v).for_each(|(z, v)| add(*z, *v)),
-            Some(rows) => rows.iter().zip(&self.values).for_each(|(&i, z)| add(*z, v[i as usize])),
-        }
-        second - 2.0 * self.mean * first + self.mean * self.mean * total
-    }
-
     /// Adds `step · z_i` to every entry.
     fn add_to(&self, out: &mut [f64], step: f64) {
         match &self.rows {
@@ -230,6 +218,55 @@ struct Fit {
     beta: Vec<f64>,
     /// `a + z_iᵀβ`.
     scores: Vec<f64>,
+    curvature: Curvature,
+}
+
+/// Second derivatives of the loss among the columns that were needed so far, the intercept moving along: weighted products
+/// of columns without their means. With them a column's step costs as much as there are columns, not rows.
+struct Curvature {
+    /// The rows' second derivatives, weights included.
+    v: Vec<f64>,
+    total: f64,
+    /// Where each column stands below; `usize::MAX` for those that were not needed.
+    place: Vec<usize>,
+    columns: Vec<usize>,
+    /// Means of the columns under `v`.
+    means: Vec<f64>,
+    rows: Vec<Vec<f64>>,
+}
+
+impl Curvature {
+    fn of(v: Vec<f64>, n_columns: usize) -> Self {
+        let total = v.iter().sum();
+        Self { v, total, place: vec![usize::MAX; n_columns], columns: vec![], means: vec![], rows: vec![] }
+    }
+
+    fn include(&mut self, j: usize, columns: &[Column]) {
+        if self.place[j] != usize::MAX {
+            return;
+        }
+        let mean = columns[j].dot(&self.v, self.total) / self.total;
+        let mut z = vec![-mean; self.v.len()];
+        columns[j].add_to(&mut z, 1.0);
+        z.iter_mut().zip(&self.v).for_each(|(z, v)| *z *= v);
+        // Its sum is 0 but for rounding, which must not be multiplied by large means.
+        let sum: f64 = z.iter().sum();
+        let mut own: Vec<f64> = self.columns.iter().map(|&l| columns[l].dot(&z, sum)).collect();
+        for (row, product) in self.rows.iter_mut().zip(&own) {
+            row.push(*product);
+        }
+        own.push(columns[j].dot(&z, sum).max(0.0));
+        self.place[j] = self.columns.len();
+        self.columns.push(j);
+        self.means.push(mean);
+        self.rows.push(own);
+    }
+}
+
+/// The second derivative of the log-loss.
+fn variance(score: f64) -> f64 {
+    let p = sigmoid(score);
+    (p * (1.0 - p)).max(LEAST_VARIANCE)
 }
 
 impl<'a> Problem<'a> {
@@ -263,7 +300,12 @@ impl<'a> Problem<'a> {
                 (rate / (1.0 - rate)).ln()
             }
         };
-        Fit { intercept, beta: vec![0.0; self.columns.len()], scores: vec![intercept; self.n_rows] }
+        let curve = match self.loss {
+            Loss::Squared => 1.0,
+            Loss::Logistic => variance(intercept),
+        };
+        let curvature = Curvature::of(self.w.iter().map(|w| w * curve).collect(), self.columns.len());
+        Fit { intercept, beta: vec![0.0; self.columns.len()], scores: vec![intercept; self.n_rows], curvature }
     }
 
     fn path(&self) -> Vec<f64> {
@@ -286,12 +328,7 @@ impl<'a> Problem<'a> {
         let hopeful = |j: usize| fit.beta[j] != 0.0 || slopes[j].abs() >= 2.0 * penalty - before;
         let mut own: Vec<usize> = (0..self.columns.len()).filter(|&j| hopeful(j)).collect();
         loop {
-            match self.loss {
-                Loss::Squared => {
-                    self.descend(penalty, &self.w, &own, fit, &|i, score| self.y[i] - score);
-                }
-                Loss::Logistic => self.reweight(penalty, &own, fit),
-            }
+            self.reach(penalty, &own, fit);
             let slopes = self.slopes(fit);
             let missed: Vec<usize> = (0..self.columns.len())
                 .filter(|&j| {
@@ -308,45 +345,52 @@ impl<'a> Problem<'a> {
 
     /// How fast the loss falls along each column.
     fn slopes(&self, fit: &Fit) -> Vec<f64> {
-        let residual: Vec<f64> = (0..self.n_rows)
-            .map(|i| {
-                let expected = match self.loss {
-                    Loss::Squared => fit.scores[i],
-                    Loss::Logistic => sigmoid(fit.scores[i]),
-                };
-                self.w[i] * (self.y[i] - expected)
-            })
-            .collect();
+        let residual = self.residual(fit);
         let sum = residual.iter().sum();
         self.columns.iter().map(|c| c.dot(&residual, sum)).collect()
     }
 
-    /// Newton steps for the log-loss: each solves a weighted lasso of the working outcomes.
-    fn reweight(&self, penalty: f64, own: &[usize], fit: &mut Fit) {
+    /// Weighted residuals.
+    fn residual(&self, fit: &Fit) -> Vec<f64> {
+        let expected = |score: f64| match self.loss {
+            Loss::Squared => score,
+            Loss::Logistic => sigmoid(score),
+        };
+        (0..self.n_rows).map(|i| self.w[i] * (self.y[i] - expected(fit.scores[i]))).collect()
+    }
+
+    /// Moves intercept and some columns to the optimum among them.
+    ///
+    /// Each step minimises a quadratic model of the loss with the penalty. For the squared error the model is exact, and one
+    /// step is enough; for the log-loss its curvature is taken anew when the rows' variances have moved away from it.
+    fn reach(&self, penalty: f64, own: &[usize], fit: &mut Fit) {
+        if self.loss == Loss::Squared {
+            let (delta, shift) = self.step(penalty, own, fit);
+            self.advance(own, &delta, shift, 1.0, fit);
+            return;
+        }
         let objective = |fit: &Fit| {
             let sum: f64 = (0..self.n_rows).map(|i| self.w[i] * loss(self.loss, self.y[i], fit.scores[i])).sum();
             sum + penalty * fit.beta.iter().map(|b| b.abs()).sum::<f64>()
         };
         let mut before = objective(fit);
-        for _ in 0..MOST_REWEIGHTINGS {
-            let (mut v, mut target) = (vec![0.0; self.n_rows], vec![0.0; self.n_rows]);
-            for i in 0..self.n_rows {
-                let p = sigmoid(fit.scores[i]);
-                let variance = (p * (1.0 - p)).max(LEAST_VARIANCE);
-                v[i] = self.w[i] * variance;
-                target[i] = fit.scores[i] + (self.y[i] - p) / variance;
+        for _ in 0..MOST_STEPS {
+            let v: Vec<f64> = self.w.iter().zip(&fit.scores).map(|(w, s)| w * variance(*s)).collect();
+            let moved: f64 = v.iter().zip(&fit.curvature.v).map(|(now, then)| (now - then).abs()).sum();
+            if moved > MOVED * fit.curvature.total {
+                fit.curvature = Curvature::of(v, self.columns.len());
             }
-            let (old_intercept, old_beta, old_scores) = (fit.intercept, fit.beta.clone(), fit.scores.clone());
-            self.descend(penalty, &v, own, fit, &|i, score| target[i] - score);
+            let (delta, shift) = self.step(penalty, own, fit);
+            self.advance(own, &delta, shift, 1.0, fit);
             let mut after = objective(fit);
             // A step too far is halved towards where it began.
+            let mut share = 1.0;
             for _ in 0..30 {
                 if after <= before + 1e-12 * before.abs() {
                     break;
                 }
-                fit.intercept = 0.5 * (fit.intercept + old_intercept);
-                fit.beta.iter_mut().zip(&old_beta).for_each(|(b, o)| *b = 0.5 * (*b + o));
-                fit.scores.iter_mut().zip(&old_scores).for_each(|(s, o)| *s = 0.5 * (*s + o));
+                share *= 0.5;
+                self.advance(own, &delta, shift, -share, fit);
                 after = objective(fit);
             }
             if before - after <= SETTLED * self.null {
@@ -356,57 +400,59 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Moves intercept and some columns, one after the other, until the weighted squared error of
-    /// `residual(row, score)` with the penalty settles.
-    fn descend(&self, penalty: f64, v: &[f64], own: &[usize], fit: &mut Fit, residual: &dyn Fn(usize, f64) -> f64) {
-        let total: f64 = v.iter().sum();
-        let curve: Vec<f64> = own.iter().map(|&j| self.columns[j].square(v, total)).collect();
-        // Weighted residuals: what every dot product needs.
-        let mut r: Vec<f64> = (0..self.n_rows).map(|i| residual(i, fit.scores[i])).collect();
-        let mut weighted: Vec<f64> = r.iter().zip(v).map(|(r, v)| r * v).collect();
+    /// How far the optimum of the quadratic model lies: along each of the columns, and for the intercept.
+    fn step(&self, penalty: f64, own: &[usize], fit: &mut Fit) -> (Vec<f64>, f64) {
+        own.iter().for_each(|&j| fit.curvature.include(j, &self.columns));
+        let curvature = &fit.curvature;
+        let residual = self.residual(fit);
+        let sum: f64 = residual.iter().sum();
+        let place: Vec<usize> = own.iter().map(|&j| curvature.place[j]).collect();
+        // The intercept moves along with the columns, so that every slope is that of a column without its mean.
+        let mut slopes: Vec<f64> = own
+            .iter()
+            .zip(&place)
+            .map(|(&j, &a)| self.columns[j].dot(&residual, sum) - curvature.means[a] * sum)
+            .collect();
+        let mut beta: Vec<f64> = own.iter().map(|&j| fit.beta[j]).collect();
         let limit = SETTLED * self.null;
         let mut all = true;
         for _ in 0..MOST_ROUNDS {
             let mut largest = 0.0_f64;
-            let step = weighted.iter().sum::<f64>() / total;
-            r.iter_mut().zip(weighted.iter_mut()).zip(v).for_each(|((r, u), v)| {
-                *r -= step;
-                *u = *r * v;
-            });
-            fit.intercept += step;
-            largest = largest.max(step * step * total);
-            let mut sum: f64 = weighted.iter().sum();
-            for (k, &j) in own.iter().enumerate() {
-                let old = fit.beta[j];
-                if curve[k] <= 0.0 || (!all && old == 0.0) {
+            for k in 0..own.len() {
+                let row = &curvature.rows[place[k]];
+                let (old, curve) = (beta[k], row[place[k]]);
+                if curve <= 0.0 || (!all && old == 0.0) {
                     continue;
                 }
-                let slope = self.columns[j].dot(&weighted, sum) + curve[k] * old;
-                let new = slope.signum() * (slope.abs() - penalty).max(0.0) / curve[k];
-                if new == old {
+                let slope = slopes[k] + curve * old;
+                let new = slope.signum() * (slope.abs() - penalty).max(0.0) / curve;
+                let change = new - old;
+                if change == 0.0 {
                     continue;
                 }
-                fit.beta[j] = new;
-                self.columns[j].add_to(&mut r, old - new);
-                weighted.iter_mut().zip(&r).zip(v).for_each(|((u, r), v)| *u = r * v);
-                sum = weighted.iter().sum();
-                largest = largest.max((new - old).powi(2) * curve[k]);
+                beta[k] = new;
+                slopes.iter_mut().zip(&place).for_each(|(slope, &l)| *slope -= change * row[l]);
+                largest = largest.max(change * change * curve);
             }
-            if largest <= limit {
-                if all {
-                    break;
-                }
-                all = true;
-            } else {
-                // Columns that stay out are looked at again when the others have settled.
-                all = false;
+            // Columns that stay out are looked at again when the others have settled.
+            let settled = largest <= limit;
+            if settled && all {
+                break;
             }
+            all = settled;
         }
-        fit.scores.iter_mut().for_each(|s| *s = fit.intercept);
-        for &j in own {
-            if fit.beta[j] != 0.0 {
-                self.columns[j].add_to(&mut fit.scores, fit.beta[j]);
-            }
+        let delta: Vec<f64> = beta.iter().zip(own).map(|(b, &j)| b - fit.beta[j]).collect();
+        let along: f64 = delta.iter().zip(&place).map(|(d, &a)| d * curvature.means[a]).sum();
+        (delta, sum / curvature.total - along)
+    }
+
+    /// Goes a share of a step.
+    fn advance(&self, own: &[usize], delta: &[f64], shift: f64, share: f64, fit: &mut Fit) {
+        fit.intercept += share * shift;
+        fit.scores.iter_mut().for_each(|s| *s += share * shift);
+        for (&j, d) in own.iter().zip(delta).filter(|(_, d)| **d != 0.0) {
+            fit.beta[j] += share * d;
+            self.columns[j].add_to(&mut fit.scores, share * d);
         }
     }
 

@@ -51,7 +51,8 @@ impl BaseEntry for LassoBase {
     }
 
     fn for_nuisances(&self, _n_rows: usize) -> Option<Params> {
-        Some(Params::none())
+        // Another fold or two would hardly move the penalty, and the stack holds each fit out again.
+        Some(Params::none().with("folds", 3))
     }
 
     fn build(&self, params: &Params) -> Result<Box<dyn Regressor>> {
