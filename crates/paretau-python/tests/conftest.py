@@ -9,6 +9,7 @@ from paretau import _estimators
 
 #: Budgets for tests: whoever has one of these parameters runs with less than its default.
 SMALL = {
+    "effort": "quick",
     "members": 1,
     "n_estimators": 40,
     "max_steps": 60,
