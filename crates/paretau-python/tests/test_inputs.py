@@ -168,7 +168,6 @@ BAD = {
     "y with two columns": (lambda d: {"y": np.column_stack([d.y, d.y])}, "1d array"),
     "constant y": (lambda d: {"y": np.zeros(len(d.y))}, "no effect to learn"),
     "treatment too short": (lambda d: {"treatment": d.treatment[:-1]}, "treatment has 239"),
-    "three arms": (lambda d: {"treatment": np.arange(len(d.y)) % 3}, "it has 3 values: 0, 1, 2"),
     "arms 1 and 2": (lambda d: {"treatment": d.treatment + 1}, "0 .control. or 1"),
     "three words": (lambda d: {"treatment": np.array(["a", "b", "c"])[np.arange(len(d.y)) % 3]}, "t == 'drug'"),
     "one arm": (lambda d: {"treatment": np.ones(len(d.y))}, "both arms"),

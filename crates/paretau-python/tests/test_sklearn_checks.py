@@ -7,6 +7,7 @@ is given, so that everything else is checked as it is.
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ class DrawsTreatment:
 
 
 def drawn(x):
-    """0 or 1 from a digest of each row; alternating where all rows are one."""
+    """0 or 1 from a digest of each row, alternating among equal rows: no column may tell the arms apart."""
     rows = x.toarray() if sp.issparse(x) else np.asarray(x)
     if rows.ndim != 2 or rows.dtype.kind == "c":
         return [0, 1]  # the estimator refuses X before it looks at this
@@ -36,8 +37,16 @@ def drawn(x):
         rows = rows.astype(np.float32)
     except (TypeError, ValueError):
         return np.arange(len(rows)) % 2
-    arms = np.array([zlib.crc32(np.ascontiguousarray(row).tobytes()) % 2 for row in rows])
+    digests = [zlib.crc32(np.ascontiguousarray(row).tobytes()) for row in rows]
+    seen = Counter()
+    arms = np.array([(digest + count(seen, digest)) % 2 for digest in digests])
     return np.arange(len(rows)) % 2 if len(arms) and arms.min() == arms.max() else arms
+
+
+def count(seen, digest):
+    """How often a row was seen before."""
+    seen[digest] += 1
+    return seen[digest] - 1
 
 
 #: Checks that cannot apply, with the reason.
