@@ -1,7 +1,7 @@
 //! `paretau check`: how a data file is understood, column by column, before anything is done with it.
 
 use anyhow::Result;
-use paretau::data::{ColumnProfile, RoleSpec, profile};
+use paretau::data::{ColumnProfile, profile};
 use serde_json::json;
 
 use crate::args::{CheckArgs, Common};
@@ -10,20 +10,8 @@ use crate::{commands::data, output};
 
 pub(crate) fn run(args: &CheckArgs, common: &Common) -> Result<()> {
     let progress = Progress::new(common.quiet);
-    let roles = &args.data.roles;
-    let spec = RoleSpec {
-        treatment: roles.treatment.clone().unwrap_or_default(),
-        outcome: roles.outcome.clone().unwrap_or_default(),
-        features: (!roles.features.is_empty()).then(|| roles.features.clone()),
-        ignore: roles.ignore.clone(),
-        id: roles.id.clone(),
-        weight: roles.weight.clone(),
-        propensity: roles.propensity.clone(),
-        group: roles.group.clone(),
-        ..RoleSpec::default()
-    };
     let table = data::table(&args.data, None, &progress)?;
-    let columns = profile(&table, &spec)?;
+    let columns = profile(&table, &data::named_roles(&args.data.roles))?;
     drop(progress);
     if common.json {
         return output::json(&json!({ "rows": table.n_rows(), "notes": table.notes, "columns": columns }));

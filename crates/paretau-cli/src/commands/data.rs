@@ -102,6 +102,21 @@ pub(crate) fn memory_size(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << power).filter(|&bytes| bytes > 0).ok_or_else(refuse)
 }
 
+/// The roles as far as they were named: for commands that look at columns and need no treatment or outcome.
+pub(crate) fn named_roles(args: &RoleArgs) -> RoleSpec {
+    RoleSpec {
+        treatment: args.treatment.clone().unwrap_or_default(),
+        outcome: args.outcome.clone().unwrap_or_default(),
+        features: (!args.features.is_empty()).then(|| args.features.clone()),
+        ignore: args.ignore.clone(),
+        id: args.id.clone(),
+        weight: args.weight.clone(),
+        propensity: args.propensity.clone(),
+        group: args.group.clone(),
+        ..RoleSpec::default()
+    }
+}
+
 /// The roles that the arguments give; those not given are taken from `known`, a model's.
 pub(crate) fn roles(args: &RoleArgs, known: Option<&RoleSpec>) -> Result<RoleSpec> {
     let known = known.cloned().unwrap_or_default();

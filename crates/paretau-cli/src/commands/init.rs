@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use paretau::data::{ColumnProfile, RoleSpec, profile, write_atomically};
+use paretau::data::{ColumnProfile, profile, write_atomically};
 use paretau::{DEFAULT_ESTIMATOR, param_text, printable};
 use serde_json::json;
 
@@ -19,20 +19,8 @@ pub(crate) fn run(args: &InitArgs, common: &Common) -> Result<()> {
     out_path::check("out", &args.out, Kind::Config, &[&args.data.data], args.force)?;
     let entry = paretau::find(args.estimator.as_deref().unwrap_or(DEFAULT_ESTIMATOR))?;
     let progress = Progress::new(common.quiet);
-    let roles = &args.data.roles;
-    let spec = RoleSpec {
-        treatment: roles.treatment.clone().unwrap_or_default(),
-        outcome: roles.outcome.clone().unwrap_or_default(),
-        features: (!roles.features.is_empty()).then(|| roles.features.clone()),
-        ignore: roles.ignore.clone(),
-        id: roles.id.clone(),
-        weight: roles.weight.clone(),
-        propensity: roles.propensity.clone(),
-        group: roles.group.clone(),
-        ..RoleSpec::default()
-    };
     let table = data::table(&args.data, None, &progress)?;
-    let columns = profile(&table, &spec)?;
+    let columns = profile(&table, &data::named_roles(&args.data.roles))?;
     drop(progress);
     let text = configuration(args, entry, &columns, table.n_rows());
     if args.out.as_os_str() == "-" && !common.json {

@@ -45,6 +45,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             .collect::<Result<_, _>>()
             .map_err(|e| e.to_string())?;
         for record in &records {
+            let mut record = record.clone();
+            shorten(&mut record);
             let _ = writeln!(lines, "{record}");
         }
         let row = summarise(process, &records);
@@ -54,6 +56,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::write(out.join("records.jsonl"), lines)?;
     std::fs::write(out.join("table.md"), table)?;
     Ok(())
+}
+
+/// Six digits of every number: more than a rate over draws can use.
+fn shorten(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let short = number.as_f64().and_then(|v| format!("{v:.5e}").parse::<f64>().ok());
+            *value = short.map_or(Value::Null, Value::from);
+        }
+        Value::Array(values) => values.iter_mut().for_each(shorten),
+        Value::Object(fields) => fields.values_mut().for_each(shorten),
+        _ => {}
+    }
 }
 
 /// What is true of a process.
