@@ -23,7 +23,7 @@ impl Effects {
         Self { mu0, mu1, tau, e: None, se: None }
     }
 
-    /// What is said about some of the rows.
+    /// Remarks on some of the rows.
     #[must_use]
     pub fn select(&self, rows: &[usize]) -> Self {
         let pick = |values: &Vec<f64>| -> Vec<f64> {

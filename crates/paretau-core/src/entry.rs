@@ -65,7 +65,7 @@ impl Abilities {
 }
 
 /// An estimator's entry in the lists.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct EstimatorInfo {
     /// Registry name.
     pub name: &'static str,

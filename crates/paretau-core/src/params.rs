@@ -1,4 +1,4 @@
-//! Parameters: what an estimator can be told, checked against their specification before it is built.
+//! Parameters: the settings of an estimator, checked against their specification before it is built.
 //!
 //! A default is written once, in the estimator's configuration type; specifications add kind, range and
 //! meaning, and everything a user sees (help, docs, Python signatures) is made from the two.

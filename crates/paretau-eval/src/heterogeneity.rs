@@ -10,7 +10,7 @@ const LEVEL: f64 = 0.05;
 /// tell whose effect is larger, predictions for rows that were not learned from have no slope.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Heterogeneity {
-    /// Probability of a slope as large as the one seen if predictions told nothing; absent when they are all the same.
+    /// Probability of a slope as large as the one seen if predictions carried no information; absent when they are all the same.
     pub p: Option<f64>,
     /// Whether that is below 0.05.
     pub differ: bool,

@@ -1,6 +1,7 @@
 //! Features as bins for the search of policy trees: codes row by row, and the thresholds between them.
 
 use paretau_core::Features;
+use paretau_kernels::numeric::shortest_between;
 
 /// Rows of features as bins.
 pub(crate) struct Binned {
@@ -127,7 +128,8 @@ impl Binned {
     }
 }
 
-/// Thresholds between distinct values: midway between neighbours, or at quantiles where there are too many.
+/// Thresholds between distinct values: the shortest number between neighbours, so that what is shown is what is applied; at
+/// quantiles where there are too many.
 fn thresholds(values: &[f64], most: usize) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -148,8 +150,7 @@ fn thresholds(values: &[f64], most: usize) -> Vec<f64> {
     cuts
 }
 
-/// A number from `low` (included) to `high` (not included), midway if there is one.
+/// The shortest number from `low` (included) to `high` (not included).
 fn between(low: f64, high: f64) -> f64 {
-    let middle = f64::midpoint(low, high);
-    if middle < high { middle } else { low }
+    shortest_between(low, high).parse().unwrap_or(low)
 }

@@ -3,7 +3,8 @@
 
 use paretau_core::{
     Abilities, BaseEntry, BaseSpec, ConfigEntry, Design, Diagnostics, Effects, Error, Estimator, EstimatorInfo, Event,
-    Family, Features, FitContext, FittedModel, Handles, ParamKind, ParamSpec, Result, SearchRange, Target, Toolbox,
+    Family, Features, FitContext, FittedModel, Handles, ParamKind, ParamSpec, RegressionTask, Result, SearchRange,
+    Target, Toolbox,
 };
 use paretau_nuisance::folds::folds;
 use paretau_nuisance::{CrossTask, fit_folds};
@@ -225,16 +226,14 @@ impl CausalForestDml {
         let y = if target == Target::Probability { rows.treatment } else { rows.y };
         let learner = base.build(&spec.params)?;
         let parts = folds(design.t(), design.groups(), self.config.cv, ctx.seed.named("cross-fit"))?;
-        let task = CrossTask {
+        let task = CrossTask::new(RegressionTask {
             x: rows.x,
             columns: rows.columns,
             y,
             weight: rows.weight,
             groups: rows.groups,
             target,
-            learn_from: None,
-            most_rows: None,
-        };
+        });
         let seeds = ctx.seed.named(if target == Target::Probability { "model_t" } else { "model_y" });
         let fits = fit_folds(&task, learner.as_ref(), &parts, seeds, ctx)?;
         Ok(CrossFit { values: fits.held_out, models: FoldModels { base: base.name().to_owned(), models: fits.models } })

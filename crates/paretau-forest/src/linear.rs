@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use paretau_core::{
-    BaseEntry, Column, ColumnKind, Dense, Features, FitContext, Params, Result, State, Target, Toolbox,
+    BaseEntry, Column, ColumnKind, Dense, Features, FitContext, Params, RegressionTask, Result, State, Target, Toolbox,
 };
 use paretau_nuisance::folds::folds;
 use paretau_nuisance::{CrossTask, FoldFits, fit_folds};
@@ -111,16 +111,9 @@ impl Linear {
         let x = expansion.apply(rows.x)?;
         let columns = Column::numbered(expansion.width());
         let learner = base.build(&Params::none())?;
-        let task = CrossTask {
-            x: x.as_ref(),
-            columns: &columns,
-            y,
-            weight: rows.weight,
-            groups: rows.groups,
-            target,
-            learn_from: None,
-            most_rows: Some(MOST_ROWS),
-        };
+        let task =
+            RegressionTask { x: x.as_ref(), columns: &columns, y, weight: rows.weight, groups: rows.groups, target };
+        let task = CrossTask { most_rows: Some(MOST_ROWS), ..CrossTask::new(task) };
         // What cannot be fitted by a line, such as a fold with one class, is left to the forests.
         let Ok(fits) = fit_folds(&task, learner.as_ref(), &parts, ctx.seed.named("linear"), ctx) else {
             ctx.check_interrupt()?;

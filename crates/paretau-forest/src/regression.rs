@@ -284,8 +284,9 @@ impl BaseEntry for ForestBase {
     }
 
     fn for_noisy_targets(&self) -> Params {
-        // Values of single rows are mostly noise, which leaves must average out.
-        Params::none().with("honest", true).with("min_node_size", 20)
+        // Values of single rows are mostly noise, which leaves must average out; the few columns that matter are found where all
+        // are tried.
+        Params::none().with("honest", true).with("min_node_size", 20).with("max_features", MOST_TRIED)
     }
 
     fn for_nuisances(&self, n_rows: usize) -> Option<Params> {

@@ -61,6 +61,19 @@ pub fn sample_sd(values: &[f64]) -> Option<f64> {
     (values.len() > 1).then(|| (mean_and_squares(values).1 / (values.len() as f64 - 1.0)).sqrt())
 }
 
+/// The number with the fewest decimals that is at least `low` and below `high`.
+pub fn shortest_between(low: f64, high: f64) -> String {
+    let exact = || format!("{low}");
+    let of = |decimals: usize| {
+        let scale = 10f64.powi(decimals as i32);
+        let text = format!("{:.decimals$}", (low * scale).ceil() / scale);
+        // A minus before nothing but zeros is dropped.
+        let text = if text.trim_matches(['-', '0', '.']).is_empty() { "0".to_owned() } else { text };
+        text.parse().is_ok_and(|value: f64| low <= value && value < high).then_some(text)
+    };
+    (0..12).find_map(of).filter(|text| text.len() < exact().len()).unwrap_or_else(exact)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,5 +94,15 @@ mod tests {
         assert_eq!(sample_sd(&a), Some(2.5_f64.sqrt()));
         assert_eq!(sample_sd(&a[..1]), None);
         assert_eq!(weighted_mean(&a, Some(&[1.0, 0.0, 0.0, 0.0, 3.0])), 4.0);
+    }
+
+    #[test]
+    fn a_bound_is_the_shortest_number_between_two_bins() {
+        assert_eq!(shortest_between(-0.661_896_693, -0.657_1), "-0.66");
+        assert_eq!(shortest_between(-0.3, 0.2), "0");
+        assert_eq!(shortest_between(24.0, 25.0), "24");
+        assert_eq!(shortest_between(1234.567, 1300.0), "1235");
+        assert_eq!(shortest_between(0.1, 0.100_000_000_000_000_02), "0.1");
+        assert_eq!(shortest_between(1e-300, 2e-300), format!("{}", 1e-300));
     }
 }

@@ -15,6 +15,8 @@ use paretau_core::{Csr, Error, Features, Result};
 use paretau_kernels::numeric::dot;
 use rayon::prelude::*;
 
+use crate::view::View;
+
 /// Columns of an output block that one task computes; fixed, so that results do not depend on threads.
 const BLOCK: usize = 128;
 
@@ -29,18 +31,19 @@ pub(crate) struct Moments {
 
 impl Moments {
     /// Moments of `x` under row weights `w`, whose sum is positive.
-    pub(crate) fn of(x: &Features, w: &[f64]) -> Self {
-        let d = x.n_cols();
+    pub(crate) fn of<'a>(x: impl Into<View<'a>>, w: &[f64]) -> Self {
+        let view: View<'a> = x.into();
+        let d = view.n_cols();
         let total: f64 = w.iter().sum();
         let (mut mean, mut var) = (vec![0.0; d], vec![0.0; d]);
-        match x {
+        match view.x {
             Features::Dense(m) => {
                 for (i, &wi) in w.iter().enumerate() {
-                    mean.iter_mut().zip(m.row(i)).for_each(|(s, v)| *s += wi * v);
+                    mean.iter_mut().zip(m.row(view.place(i))).for_each(|(s, v)| *s += wi * v);
                 }
                 mean.iter_mut().for_each(|s| *s /= total);
                 for (i, &wi) in w.iter().enumerate() {
-                    for ((s, v), c) in var.iter_mut().zip(m.row(i)).zip(&mean) {
+                    for ((s, v), c) in var.iter_mut().zip(m.row(view.place(i))).zip(&mean) {
                         *s += wi * (v - c).powi(2);
                     }
                 }
@@ -48,7 +51,7 @@ impl Moments {
             Features::Sparse(m) => {
                 let mut stored = vec![0.0; d];
                 for (i, &wi) in w.iter().enumerate() {
-                    let (cols, values) = m.row(i);
+                    let (cols, values) = m.row(view.place(i));
                     for (&j, v) in cols.iter().zip(values) {
                         mean[j as usize] += wi * v;
                         stored[j as usize] += wi;
@@ -56,7 +59,7 @@ impl Moments {
                 }
                 mean.iter_mut().for_each(|s| *s /= total);
                 for (i, &wi) in w.iter().enumerate() {
-                    let (cols, values) = m.row(i);
+                    let (cols, values) = m.row(view.place(i));
                     for (&j, v) in cols.iter().zip(values) {
                         var[j as usize] += wi * (v - mean[j as usize]).powi(2);
                     }

@@ -4,6 +4,10 @@
 //! the log-loss; the intercept goes unpenalised. One column is moved at a time along a falling path of penalties, each
 //! starting from the last. Columns that the last penalty makes hopeless are looked at again only after the rest has settled.
 //! Where few of many columns matter, ridge spreads the weight over all of them and leaves confounding behind; this does not.
+//!
+//! A penalty that keeps noise out also draws the kept coefficients towards zero, and what it takes away stays behind as
+//! confounding. So cross-validation also tries to relieve the kept columns of most of the penalty (Meinshausen 2007, the relaxed
+//! lasso), and takes what predicts held-out rows best.
 
 use paretau_core::{Error, Features, Result, Seed, State};
 use paretau_kernels::numeric::sigmoid;
@@ -12,11 +16,14 @@ use rayon::prelude::*;
 
 use crate::design_matrix::{Moments, refuse_missing, weights_or_ones};
 use crate::ridge::linear_predictor;
+use crate::view::View;
 
 /// Penalties of the path.
 const PATH_LENGTH: usize = 30;
 /// The smallest penalty over the largest, with more rows than columns and with fewer.
 const PATH_END: (f64, f64) = (1e-3, 1e-2);
+/// What share of the penalty the kept columns bear: all of it, or little.
+const RELIEF: [f64; 2] = [1.0, 0.1];
 /// The path ends after this many penalties in a row that predict held-out rows worse than the best.
 const PATIENCE: usize = 3;
 /// A fit has settled when no step changes the loss by more than this share of the loss without features.
@@ -72,13 +79,16 @@ impl Lasso {
             return Err(Error::unfit(format!("labels: row {} holds {}, not 0 or 1", i + 1, task.y[i])));
         }
         let w = weights_or_ones(task.weight, n);
-        let problem = Problem::new(task.x, task.y, &w, task.loss)?;
-        let path = match penalty {
-            Some(penalty) => problem.path_to(penalty),
+        let mut problem = Problem::new(task.x, task.y, &w, task.loss)?;
+        let (path, relief) = match penalty {
+            Some(penalty) => (problem.path_to(penalty), 1.0),
             None => {
                 let path = problem.path();
-                let last = choose(task, &w, &path, n_folds, seed)?;
-                path[..=last].to_vec()
+                // Its columns are as large as the features: making them again costs less than keeping them beside the folds'.
+                problem.columns = vec![];
+                let (last, relief) = choose(task, &w, &path, n_folds, seed)?;
+                problem.columns = columns(task.x.into(), &problem.moments);
+                (path[..=last].to_vec(), relief)
             }
         };
         let mut fit = problem.start();
@@ -86,6 +96,9 @@ impl Lasso {
         for penalty in path {
             problem.solve(penalty, before, &mut fit);
             before = penalty;
+        }
+        if relief < 1.0 {
+            problem.relieve(relief * before, &mut fit);
         }
         Ok(problem.in_units(&fit))
     }
@@ -114,50 +127,63 @@ impl Lasso {
     }
 }
 
-/// The place on the path that predicts held-out rows best.
-fn choose(task: &LassoTask<'_>, w: &[f64], path: &[f64], wanted: usize, seed: Seed) -> Result<usize> {
+/// The place on the path and the relief that predict held-out rows best.
+fn choose(task: &LassoTask<'_>, w: &[f64], path: &[f64], wanted: usize, seed: Seed) -> Result<(usize, f64)> {
     let n = task.y.len();
     let strata: Vec<u8> = match task.loss {
         Loss::Logistic => task.y.iter().map(|y| u8::from(*y > 0.5)).collect(),
         Loss::Squared => vec![0; n],
     };
-    let Some(k) = fold_count(&strata, task.groups, wanted) else { return Ok(path.len() / 2) };
+    let Some(k) = fold_count(&strata, task.groups, wanted) else { return Ok((path.len() / 2, 1.0)) };
     let parts = folds(&strata, task.groups, k, seed.named("lasso"))?;
-    let losses: Vec<Vec<f64>> = parts
+    let losses: Vec<Vec<[f64; 2]>> = parts
         .par_iter()
         .map(|fold| {
             let pick = |values: &[f64], rows: &[usize]| rows.iter().map(|&i| values[i]).collect::<Vec<f64>>();
-            let (x, y, own) = (task.x.select(&fold.train), pick(task.y, &fold.train), pick(w, &fold.train));
-            let (x_out, y_out, w_out) =
-                (task.x.select(&fold.held_out), pick(task.y, &fold.held_out), pick(w, &fold.held_out));
+            let (y, own) = (pick(task.y, &fold.train), pick(w, &fold.train));
+            let (y_out, w_out) = (pick(task.y, &fold.held_out), pick(w, &fold.held_out));
             if own.iter().sum::<f64>() <= 0.0 {
-                return Ok(vec![0.0; path.len()]);
+                return Ok(vec![[0.0; 2]; path.len()]);
             }
-            let problem = Problem::new(&x, &y, &own, task.loss)?;
+            let problem = Problem::new(View::of(task.x, &fold.train), &y, &own, task.loss)?;
+            let held_out = |fit: &Fit| -> f64 {
+                let found = problem.in_units(fit);
+                let scores = linear_predictor(View::of(task.x, &fold.held_out), found.intercept, &found.coef);
+                scores.iter().zip(&y_out).zip(&w_out).map(|((s, y), w)| w * loss(task.loss, *y, *s)).sum()
+            };
             let (mut fit, mut before) = (problem.start(), problem.largest);
             let (mut losses, mut best, mut worse) = (vec![], f64::INFINITY, 0);
             for &penalty in path {
                 problem.solve(penalty, before, &mut fit);
                 before = penalty;
-                let found = problem.in_units(&fit);
-                let scores = linear_predictor(&x_out, found.intercept, &found.coef);
-                let loss: f64 =
-                    scores.iter().zip(&y_out).zip(&w_out).map(|((s, y), w)| w * loss(task.loss, *y, *s)).sum();
-                losses.push(loss);
-                worse = if loss < best { 0 } else { worse + 1 };
-                best = best.min(loss);
+                let own = RELIEF.map(|relief| {
+                    if relief < 1.0 {
+                        let mut relieved = fit.clone();
+                        problem.relieve(relief * penalty, &mut relieved);
+                        held_out(&relieved)
+                    } else {
+                        held_out(&fit)
+                    }
+                });
+                let least = own[0].min(own[1]);
+                losses.push(own);
+                worse = if least < best { 0 } else { worse + 1 };
+                best = best.min(least);
                 if worse > PATIENCE {
                     break;
                 }
             }
             // Beyond its end a fold stays as bad as its last; the best place is not there.
-            let last = losses.last().copied().unwrap_or(f64::INFINITY);
+            let last = losses.last().copied().unwrap_or([f64::INFINITY; 2]);
             losses.resize(path.len(), last);
             Ok(losses)
         })
         .collect::<Result<_>>()?;
-    let total = |k: usize| losses.iter().map(|own| own[k]).sum::<f64>();
-    Ok((0..path.len()).min_by(|&a, &b| total(a).total_cmp(&total(b)).then(a.cmp(&b))).unwrap_or(0))
+    let total = |(k, relief): (usize, usize)| losses.iter().map(|own| own[k][relief]).sum::<f64>();
+    let all = (0..RELIEF.len()).flat_map(|relief| (0..path.len()).map(move |k| (k, relief)));
+    let (k, relief) =
+        all.min_by(|&a, &b| total(a).total_cmp(&total(b)).then((a.1, a.0).cmp(&(b.1, b.0)))).unwrap_or((0, 0));
+    Ok((k, RELIEF[relief]))
 }
 
 fn loss(kind: Loss, y: f64, score: f64) -> f64 {
@@ -213,6 +239,7 @@ struct Problem<'a> {
 }
 
 /// Where a fit stands.
+#[derive(Clone)]
 struct Fit {
     intercept: f64,
     beta: Vec<f64>,
@@ -223,6 +250,7 @@ struct Fit {
 
 /// Second derivatives of the loss among the columns that were needed so far, the intercept moving along: weighted products
 /// of columns without their means. With them a column's step costs as much as there are columns, not rows.
+#[derive(Clone)]
 struct Curvature {
     /// The rows' second derivatives, weights included.
     v: Vec<f64>,
@@ -270,7 +298,8 @@ fn variance(score: f64) -> f64 {
 }
 
 impl<'a> Problem<'a> {
-    fn new(x: &Features, y: &'a [f64], w: &[f64], kind: Loss) -> Result<Self> {
+    fn new<'x>(x: impl Into<View<'x>>, y: &'a [f64], w: &[f64], kind: Loss) -> Result<Self> {
+        let x: View<'x> = x.into();
         let total: f64 = w.iter().sum();
         if total.partial_cmp(&0.0) != Some(std::cmp::Ordering::Greater) {
             return Err(Error::unfit("all rows to learn from have weight 0"));
@@ -340,6 +369,14 @@ impl<'a> Problem<'a> {
             }
             own.extend(missed);
             own.sort_unstable();
+        }
+    }
+
+    /// Moves the columns that are in the fit, and no others, to the optimum for a smaller penalty.
+    fn relieve(&self, penalty: f64, fit: &mut Fit) {
+        let kept: Vec<usize> = (0..self.columns.len()).filter(|&j| fit.beta[j] != 0.0).collect();
+        if !kept.is_empty() && self.null > 0.0 {
+            self.reach(penalty, &kept, fit);
         }
     }
 
@@ -464,13 +501,13 @@ impl<'a> Problem<'a> {
     }
 }
 
-fn columns(x: &Features, moments: &Moments) -> Vec<Column> {
-    let d = x.n_cols();
-    match x {
+fn columns(view: View<'_>, moments: &Moments) -> Vec<Column> {
+    let (d, n) = (view.n_cols(), view.n_rows());
+    match view.x {
         Features::Dense(m) => (0..d)
             .map(|j| Column {
                 rows: None,
-                values: (0..m.n_rows()).map(|i| (m.get(i, j) - moments.mean[j]) * moments.inverse_sd[j]).collect(),
+                values: (0..n).map(|i| (m.get(view.place(i), j) - moments.mean[j]) * moments.inverse_sd[j]).collect(),
                 mean: 0.0,
             })
             .collect(),
@@ -478,8 +515,8 @@ fn columns(x: &Features, moments: &Moments) -> Vec<Column> {
             let mut out: Vec<Column> = (0..d)
                 .map(|j| Column { rows: Some(vec![]), values: vec![], mean: moments.mean[j] * moments.inverse_sd[j] })
                 .collect();
-            for i in 0..m.n_rows() {
-                let (cols, values) = m.row(i);
+            for i in 0..n {
+                let (cols, values) = m.row(view.place(i));
                 for (&j, v) in cols.iter().zip(values) {
                     let (column, scale) = (&mut out[j as usize], moments.inverse_sd[j as usize]);
                     if let (Some(rows), true) = (&mut column.rows, scale > 0.0) {

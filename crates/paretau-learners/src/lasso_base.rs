@@ -28,7 +28,7 @@ const PARAMS: &[ParamSpec] = &[
     ParamSpec::new(
         "penalty",
         ParamKind::Auto(&ParamKind::Float { min: 0.0, max: f64::INFINITY }),
-        "absolute penalty on standardised features; auto chooses by cross-validation",
+        "absolute penalty on standardised features; auto chooses it, and how far kept columns are relieved of it, by cross-validation",
     ),
     ParamSpec::new("folds", ParamKind::Int { min: 2, max: 100 }, "folds for choosing the penalty"),
 ];

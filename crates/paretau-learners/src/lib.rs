@@ -12,6 +12,7 @@ mod logistic;
 mod meta;
 mod minimise;
 mod ridge;
+mod view;
 
 pub use base::{RIDGE, RidgeBase};
 pub use lasso_base::{LASSO, LassoBase};

@@ -7,7 +7,7 @@
 
 use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
-use paretau_core::{Error, Features, Result, Seed, State};
+use paretau_core::{Dense, Error, Features, Result, Seed, State};
 use paretau_kernels::numeric::sigmoid;
 use paretau_nuisance::folds::{fold_count, folds};
 use rayon::prelude::*;
@@ -15,6 +15,7 @@ use rayon::prelude::*;
 use crate::design_matrix::{Moments, lower_product, refuse_missing, weights_or_ones};
 use crate::minimise::{Smooth, lbfgs};
 use crate::ridge::linear_predictor;
+use crate::view::View;
 
 /// Up to this many dense columns Newton steps are used.
 const NEWTON_COLUMNS: usize = 64;
@@ -31,6 +32,8 @@ const FINAL_TOLERANCE: f64 = 1e-8;
 /// The same while a penalty is chosen, which needs no more digits than the noise of its loss.
 const PATH_TOLERANCE: f64 = 1e-5;
 const MAX_LOGIT: f64 = 30.0;
+/// Rows that are standardised together: as many as a cache holds.
+const ROWS_AT_A_TIME: usize = 256;
 
 /// How to choose the penalty.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -85,7 +88,7 @@ impl Logistic {
             return Err(Error::unfit(format!("labels: row {} holds {}, not 0 or 1", i + 1, task.y[i])));
         }
         let w = weights_or_ones(task.weight, n);
-        let problem = Problem::new(task.x, task.y.to_vec(), &w)?;
+        let problem = Problem::new(task.x.into(), task.y.to_vec(), &w)?;
         let (penalty, log_loss) = match options.penalty {
             Some(penalty) => (penalty.max(LEAST_PENALTY), None),
             None => choose(task, &w, options.folds, seed)?,
@@ -98,7 +101,7 @@ impl Logistic {
 
     /// Logits, within ±30.
     pub fn logits(&self, x: &Features) -> Vec<f64> {
-        linear_predictor(x, self.intercept, &self.coef).into_iter().map(|v| v.clamp(-MAX_LOGIT, MAX_LOGIT)).collect()
+        bounded_logits(x.into(), self.intercept, &self.coef)
     }
 
     /// Probabilities of label 1, strictly between 0 and 1.
@@ -125,6 +128,11 @@ impl Logistic {
     }
 }
 
+/// Logits of rows, within ±30.
+fn bounded_logits(x: View<'_>, intercept: f64, coef: &[f64]) -> Vec<f64> {
+    linear_predictor(x, intercept, coef).into_iter().map(|v| v.clamp(-MAX_LOGIT, MAX_LOGIT)).collect()
+}
+
 /// The log-loss of a label at a logit.
 fn loss(y: f64, logit: f64) -> f64 {
     logit.max(0.0) + (-logit.abs()).exp().ln_1p() - y * logit
@@ -132,19 +140,17 @@ fn loss(y: f64, logit: f64) -> f64 {
 
 /// One set of rows, ready to be solved for several penalties.
 struct Problem<'a> {
-    x: &'a Features,
+    x: View<'a>,
     y: Vec<f64>,
     /// Row weights that sum to 1.
     w: Vec<f64>,
     moments: Moments,
-    /// Standardised dense columns after a column of ones, for Newton steps.
-    z: Option<Mat<f64>>,
     /// The logit of the rate when only one class occurs: then nothing else can be learned.
     only: Option<f64>,
 }
 
 impl<'a> Problem<'a> {
-    fn new(x: &'a Features, y: Vec<f64>, w: &[f64]) -> Result<Self> {
+    fn new(x: View<'a>, y: Vec<f64>, w: &[f64]) -> Result<Self> {
         let total: f64 = w.iter().sum();
         if total.partial_cmp(&0.0) != Some(std::cmp::Ordering::Greater) {
             return Err(Error::unfit("all rows to learn from have weight 0"));
@@ -158,15 +164,25 @@ impl<'a> Problem<'a> {
             let smoothed = (rate * n + 0.5) / (n + 1.0);
             (smoothed / (1.0 - smoothed)).ln()
         });
-        let z = match x {
-            Features::Dense(m) if m.n_cols() <= NEWTON_COLUMNS && only.is_none() => {
-                Some(Mat::from_fn(m.n_rows(), m.n_cols() + 1, |i, j| {
-                    if j == 0 { 1.0 } else { (m.get(i, j - 1) - moments.mean[j - 1]) * moments.inverse_sd[j - 1] }
-                }))
+        Ok(Self { x, y, w, moments, only })
+    }
+
+    /// Standardised dense columns after a column of ones, each row times its entry of `root`: what Newton steps are made of.
+    /// Made anew for each step, so that only problems that are being solved take the memory.
+    fn scaled(&self, m: &Dense, root: &[f64]) -> Mat<f64> {
+        let n = self.x.n_rows();
+        let mut out = Mat::zeros(n, m.n_cols() + 1);
+        out.col_as_slice_mut(0).copy_from_slice(root);
+        for from in (0..n).step_by(ROWS_AT_A_TIME) {
+            let to = (from + ROWS_AT_A_TIME).min(n);
+            for (j, (mean, inverse_sd)) in self.moments.mean.iter().zip(&self.moments.inverse_sd).enumerate() {
+                let column = &mut out.col_as_slice_mut(j + 1)[from..to];
+                for (i, (v, r)) in (from..to).zip(column.iter_mut().zip(&root[from..to])) {
+                    *v = (m.get(self.x.place(i), j) - mean) * inverse_sd * r;
+                }
             }
-            _ => None,
-        };
-        Ok(Self { x, y, w, moments, z, only })
+        }
+        out
     }
 
     /// Coefficients 0 and the intercept at the logit of the rate.
@@ -183,7 +199,10 @@ impl<'a> Problem<'a> {
             return;
         }
         let objective = Objective { problem: self, penalty };
-        let done = self.z.as_ref().is_some_and(|z| newton(&objective, z, theta, tolerance));
+        let done = match self.x.x {
+            Features::Dense(m) if m.n_cols() <= NEWTON_COLUMNS => newton(&objective, m, theta, tolerance),
+            _ => false,
+        };
         if !done {
             lbfgs(&objective, theta, tolerance, 500);
         }
@@ -213,12 +232,12 @@ impl Smooth for Objective<'_> {
             value += p.w[i] * loss(p.y[i], logit);
             let pull = p.w[i] * (sigmoid(logit) - p.y[i]);
             pull_sum += pull;
-            match p.x {
+            match p.x.x {
                 Features::Dense(m) => {
-                    gradient[1..].iter_mut().zip(m.row(i)).for_each(|(g, x)| *g += pull * x);
+                    gradient[1..].iter_mut().zip(m.row(p.x.place(i))).for_each(|(g, x)| *g += pull * x);
                 }
                 Features::Sparse(m) => {
-                    let (cols, values) = m.row(i);
+                    let (cols, values) = m.row(p.x.place(i));
                     cols.iter().zip(values).for_each(|(&j, x)| gradient[j as usize + 1] += pull * x);
                 }
             }
@@ -234,7 +253,7 @@ impl Smooth for Objective<'_> {
 }
 
 /// Newton's method with step halving; false when the equations could not be solved.
-fn newton(objective: &Objective<'_>, z: &Mat<f64>, theta: &mut Vec<f64>, tolerance: f64) -> bool {
+fn newton(objective: &Objective<'_>, m: &Dense, theta: &mut Vec<f64>, tolerance: f64) -> bool {
     let p = objective.problem;
     let size = theta.len();
     let mut gradient = vec![0.0; size];
@@ -252,11 +271,9 @@ fn newton(objective: &Objective<'_>, z: &Mat<f64>, theta: &mut Vec<f64>, toleran
                 (w * e * (1.0 - e)).sqrt()
             })
             .collect();
-        let mut scaled = z.clone();
-        for j in 0..size {
-            scaled.col_as_slice_mut(j).iter_mut().zip(&root).for_each(|(v, r)| *v *= r);
-        }
+        let scaled = p.scaled(m, &root);
         let mut hessian = lower_product(scaled.transpose(), scaled.as_ref());
+        drop(scaled);
         for j in 0..size {
             hessian[(j, j)] += if j == 0 { 1e-12 } else { objective.penalty };
         }
@@ -284,7 +301,7 @@ fn newton(objective: &Objective<'_>, z: &Mat<f64>, theta: &mut Vec<f64>, toleran
             }
             step *= 0.5;
             if step < 1e-10 {
-                // No progress left in floating point: the optimum, as near as it can be told.
+                // No progress left in floating point: the optimum, as near as it can be known.
                 return true;
             }
         }
@@ -297,12 +314,10 @@ fn choose(task: &LogisticTask<'_>, w: &[f64], n_folds: usize, seed: Seed) -> Res
     let labels: Vec<u8> = task.y.iter().map(|v| u8::from(*v > 0.5)).collect();
     let Some(k) = fold_count(&labels, task.groups, n_folds) else { return Ok((FALLBACK_PENALTY, None)) };
     let parts = folds(&labels, task.groups, k, seed)?;
-    let train: Vec<Features> = parts.iter().map(|f| task.x.select(&f.train)).collect();
-    let held: Vec<Features> = parts.iter().map(|f| task.x.select(&f.held_out)).collect();
     let mut problems = Vec::with_capacity(k);
-    for (fold, x) in parts.iter().zip(&train) {
+    for fold in &parts {
         let pick = |v: &[f64]| -> Vec<f64> { fold.train.iter().map(|&i| v[i]).collect() };
-        problems.push(Problem::new(x, pick(task.y), &pick(w))?);
+        problems.push(Problem::new(View::of(task.x, &fold.train), pick(task.y), &pick(w))?);
     }
     let mut thetas: Vec<Vec<f64>> = problems.iter().map(Problem::start).collect();
     let total: f64 = w.iter().sum();
@@ -314,12 +329,12 @@ fn choose(task: &LogisticTask<'_>, w: &[f64], n_folds: usize, seed: Seed) -> Res
         let losses: Vec<f64> = problems
             .par_iter()
             .zip(thetas.par_iter_mut())
-            .zip(parts.par_iter().zip(&held))
-            .map(|((problem, theta), (fold, held))| {
+            .zip(&parts)
+            .map(|((problem, theta), fold)| {
                 problem.solve(penalty, theta, PATH_TOLERANCE);
                 let (intercept, coef) = problem.in_units(theta);
-                let model = Logistic { intercept, coef, penalty, log_loss: None };
-                model.logits(held).iter().zip(&fold.held_out).map(|(l, &i)| w[i] * loss(task.y[i], *l)).sum()
+                let logits = bounded_logits(View::of(task.x, &fold.held_out), intercept, &coef);
+                logits.iter().zip(&fold.held_out).map(|(l, &i)| w[i] * loss(task.y[i], *l)).sum()
             })
             .collect();
         let mean = losses.iter().sum::<f64>() / total;
@@ -339,8 +354,6 @@ fn choose(task: &LogisticTask<'_>, w: &[f64], n_folds: usize, seed: Seed) -> Res
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use paretau_core::Dense;
-
     use super::*;
 
     fn data(n: usize, d: usize) -> (Features, Vec<f64>) {
@@ -354,10 +367,11 @@ mod tests {
     fn the_gradient_is_zero_at_the_optimum_and_newton_agrees_with_lbfgs() {
         let (x, y) = data(200, 4);
         let w: Vec<f64> = (0..200).map(|i| 0.5 + f64::from(i % 3)).collect();
-        let problem = Problem::new(&x, y, &w).unwrap();
+        let Features::Dense(dense) = &x else { panic!("the rows are dense") };
+        let problem = Problem::new((&x).into(), y, &w).unwrap();
         let objective = Objective { problem: &problem, penalty: 0.01 };
         let (mut a, mut b) = (problem.start(), problem.start());
-        assert!(newton(&objective, problem.z.as_ref().unwrap(), &mut a, 1e-10));
+        assert!(newton(&objective, dense, &mut a, 1e-10));
         lbfgs(&objective, &mut b, 1e-9, 500);
         let mut gradient = vec![0.0; 5];
         objective.value(&a, &mut gradient);

@@ -17,6 +17,7 @@ use paretau_nuisance::folds::{Fold, fold_count, folds};
 use rayon::prelude::*;
 
 use crate::design_matrix::{Working, refuse_missing, weights_or_ones};
+use crate::view::View;
 
 /// Penalties tried, as a share of the largest eigenvalue of the standardised second moments.
 const PATH_DECADES: (f64, f64) = (-6.0, 2.0);
@@ -118,11 +119,13 @@ impl Ridge {
 }
 
 /// `intercept + xᵀcoef` for each row.
-pub(crate) fn linear_predictor(x: &Features, intercept: f64, coef: &[f64]) -> Vec<f64> {
-    (0..x.n_rows())
+pub(crate) fn linear_predictor<'a>(x: impl Into<View<'a>>, intercept: f64, coef: &[f64]) -> Vec<f64> {
+    let view: View<'a> = x.into();
+    (0..view.n_rows())
         .map(|i| {
+            let i = view.place(i);
             intercept
-                + match x {
+                + match view.x {
                     Features::Dense(m) => dot(m.row(i), coef),
                     Features::Sparse(m) => {
                         let (cols, values) = m.row(i);

@@ -77,7 +77,9 @@ fn noisy_effects_follow_the_recommendation_of_the_base() {
     for entry in [&R_LEARNER as &dyn EstimatorEntry, &DR_LEARNER] {
         let base = || on("forest").with("base.n_estimators", 20);
         let tau = |params: Params| effects(entry, &params, &design).tau;
-        let own = serde_json::json!({ "name": "forest", "n_estimators": 20, "honest": true, "min_node_size": 20 });
+        let own = serde_json::json!({
+            "name": "forest", "n_estimators": 20, "honest": true, "min_node_size": 20, "max_features": 200,
+        });
         assert_eq!(tau(base()), tau(base().with("effect_base", own)), "{}", entry.info().name);
         assert_eq!(tau(base()), tau(base().with("effect_base", "forest")), "{}", entry.info().name);
         let plain = serde_json::json!({ "name": "forest", "params": { "n_estimators": 20 } });

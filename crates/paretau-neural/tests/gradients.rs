@@ -214,7 +214,7 @@ fn phases_of_ganite_say_the_same_one_after_another_as_each_on_its_own() {
     let mut params: Vec<f64> = model.layout().initial(paretau_core::Seed(4));
     for phases in [[DISCRIMINATOR, DISCRIMINATOR, GENERATOR], [SECOND_DISCRIMINATOR, INFERENCE, SECOND_DISCRIMINATOR]] {
         model.begin(&sample, &batch).unwrap();
-        let mut said = vec![];
+        let mut results = vec![];
         let start = params.clone();
         for phase in phases {
             let mut grads = vec![0.0; params.len()];
@@ -222,10 +222,10 @@ fn phases_of_ganite_say_the_same_one_after_another_as_each_on_its_own() {
             let moves = model.moves(phase);
             let steps = moves.iter().flat_map(|m| m.range.clone());
             steps.for_each(|i| params[i] -= 0.1 * grads[i]);
-            said.push((loss, params.clone()));
+            results.push((loss, params.clone()));
         }
         let mut params = start;
-        for (phase, (loss, after)) in phases.into_iter().zip(said) {
+        for (phase, (loss, after)) in phases.into_iter().zip(results) {
             let mut grads = vec![0.0; params.len()];
             model.begin(&sample, &batch).unwrap();
             assert_eq!(model.loss(phase, &sample, (&params, &mut grads), Parallelism::None).unwrap(), loss);

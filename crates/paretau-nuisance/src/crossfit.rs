@@ -1,13 +1,15 @@
 //! Cross-fitting, the one implementation: every row is predicted by a model that did not learn from it.
 //!
-//! Either the learner's own held-out predictions are used (out of bag, one fit), or one model per fold is fitted in
-//! parallel. Models get their seeds from the fold's number, so that nothing depends on the order in which they finish.
+//! Either the learner's own held-out predictions are used (out of bag, one fit), or one model per fold is fitted, in
+//! parallel where the data are small. Models get their seeds from the fold's number, so that nothing depends on the order in which they finish.
 
-use paretau_core::{
-    Column, Design, Error, Features, FitContext, FittedRegressor, Fold, RegressionTask, Regressor, Result, Seed, Target,
-};
+use paretau_core::{Design, Error, FitContext, FittedRegressor, Fold, RegressionTask, Regressor, Result, Seed, Target};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+
+/// Cells of a feature matrix up to which all folds are fitted at the same time; of larger ones it is one fold after another,
+/// and the threads work within it.
+const MOST_CELLS_AT_ONCE: usize = 1 << 20;
 
 /// Where predictions for the training rows come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,18 +24,8 @@ pub enum HeldOut {
 /// A regression to be cross-fitted.
 #[derive(Debug, Clone, Copy)]
 pub struct CrossTask<'a> {
-    /// Features of all rows.
-    pub x: &'a Features,
-    /// Their columns.
-    pub columns: &'a [Column],
-    /// Outcome of the regression; entries of rows that are not learned from are ignored.
-    pub y: &'a [f64],
-    /// Row weights.
-    pub weight: Option<&'a [f64]>,
-    /// Groups that must not be split.
-    pub groups: Option<&'a [u32]>,
-    /// What to predict.
-    pub target: Target,
+    /// All rows; outcomes of rows that are not learned from are ignored.
+    pub rows: RegressionTask<'a>,
     /// Which rows may be learned from (an arm, say); all rows are predicted. `None` is all.
     pub learn_from: Option<&'a [bool]>,
     /// Most rows that the model of a fold learns from; of more, as many are drawn with the fold's seed.
@@ -41,18 +33,21 @@ pub struct CrossTask<'a> {
 }
 
 impl<'a> CrossTask<'a> {
+    /// A regression that may learn from every row.
+    pub fn new(rows: RegressionTask<'a>) -> Self {
+        Self { rows, learn_from: None, most_rows: None }
+    }
+
     /// The regression of `y` on a design's features, with its weights and groups.
     pub fn of(design: &'a Design, y: &'a [f64], target: Target) -> Self {
-        Self {
+        Self::new(RegressionTask {
             x: design.x(),
             columns: design.columns(),
             y,
             weight: design.weight(),
             groups: design.groups(),
             target,
-            learn_from: None,
-            most_rows: None,
-        }
+        })
     }
 
     /// The same, learning only from the marked rows.
@@ -64,7 +59,8 @@ impl<'a> CrossTask<'a> {
     /// Fits on the given rows that may be learned from.
     fn fit(&self, rows: Option<&[usize]>, learner: &dyn Regressor, ctx: &FitContext<'_>) -> Result<Fitted> {
         ctx.check_interrupt()?;
-        let all = || -> Vec<usize> { (0..self.y.len()).collect() };
+        let task = &self.rows;
+        let all = || -> Vec<usize> { (0..task.y.len()).collect() };
         let chosen: Option<Vec<usize>> = match (rows, self.learn_from) {
             (None, None) => None,
             (rows, mask) => {
@@ -84,34 +80,19 @@ impl<'a> CrossTask<'a> {
             (chosen, _) => chosen,
         };
         let Some(chosen) = chosen else {
-            let task = RegressionTask {
-                x: self.x,
-                columns: self.columns,
-                y: self.y,
-                weight: self.weight,
-                groups: self.groups,
-                target: self.target,
-            };
-            return Ok(Fitted { model: learner.fit(&task, ctx)?, rows: all() });
+            return Ok(Fitted { model: learner.fit(task, ctx)?, rows: all() });
         };
-        if chosen.is_empty() || self.weight.is_some_and(|w| chosen.iter().all(|&i| w[i] <= 0.0)) {
+        if chosen.is_empty() || task.weight.is_some_and(|w| chosen.iter().all(|&i| w[i] <= 0.0)) {
             return Err(Error::unfit(
                 "a part of the cross-fitting has no rows of one arm; use fewer folds, or larger groups",
             ));
         }
-        let x = self.x.select(&chosen);
+        let x = task.x.select(&chosen);
         let pick = |v: &[f64]| -> Vec<f64> { chosen.iter().map(|&i| v[i]).collect() };
-        let (y, weight) = (pick(self.y), self.weight.map(pick));
-        let groups: Option<Vec<u32>> = self.groups.map(|g| chosen.iter().map(|&i| g[i]).collect());
-        let task = RegressionTask {
-            x: &x,
-            columns: self.columns,
-            y: &y,
-            weight: weight.as_deref(),
-            groups: groups.as_deref(),
-            target: self.target,
-        };
-        Ok(Fitted { model: learner.fit(&task, ctx)?, rows: chosen })
+        let (y, weight) = (pick(task.y), task.weight.map(pick));
+        let groups: Option<Vec<u32>> = task.groups.map(|g| chosen.iter().map(|&i| g[i]).collect());
+        let part = RegressionTask { x: &x, y: &y, weight: weight.as_deref(), groups: groups.as_deref(), ..*task };
+        Ok(Fitted { model: learner.fit(&part, ctx)?, rows: chosen })
     }
 }
 
@@ -189,12 +170,12 @@ pub fn cross_predict(
 /// The learner's own held-out predictions; rows it was not given are predicted as new ones.
 fn own_held_out(task: &CrossTask<'_>, full: &Fitted) -> Result<Option<Vec<f64>>> {
     let Some(own) = full.model.held_out() else { return Ok(None) };
-    let mut out = vec![f64::NAN; task.y.len()];
+    let mut out = vec![f64::NAN; task.rows.y.len()];
     full.rows.iter().zip(own).for_each(|(&i, v)| out[i] = *v);
     // Other arms' rows, and the odd row that no part of the learner left out.
     let rest: Vec<usize> = (0..out.len()).filter(|&i| !out[i].is_finite()).collect();
     if !rest.is_empty() {
-        let predicted = full.model.predict(&task.x.select(&rest))?;
+        let predicted = full.model.predict(&task.rows.x.select(&rest))?;
         rest.iter().zip(predicted).for_each(|(&i, v)| out[i] = v);
     }
     Ok(Some(out))
@@ -218,16 +199,19 @@ pub fn fit_folds(
     seeds: Seed,
     ctx: &FitContext<'_>,
 ) -> Result<FoldFits> {
-    let fitted: Vec<Result<_>> = parts
-        .par_iter()
-        .enumerate()
-        .map(|(k, fold)| {
-            let fitted = task.fit(Some(&fold.train), learner, &ctx.with_seed(seeds.indexed(k as u64)))?;
-            let predicted = fitted.model.predict(&task.x.select(&fold.held_out))?;
-            Ok((fitted.model, predicted))
-        })
-        .collect();
-    let mut held_out = vec![0.0; task.y.len()];
+    let fit = |(k, fold): (usize, &Fold)| -> Result<_> {
+        let fitted = task.fit(Some(&fold.train), learner, &ctx.with_seed(seeds.indexed(k as u64)))?;
+        let predicted = fitted.model.predict(&task.rows.x.select(&fold.held_out))?;
+        Ok((fitted.model, predicted))
+    };
+    // Every fold at work holds a copy of most rows, and what its learner makes of them.
+    let is_large = task.rows.x.n_rows().saturating_mul(task.rows.x.n_cols()) > MOST_CELLS_AT_ONCE;
+    let fitted: Vec<Result<_>> = if is_large {
+        parts.iter().enumerate().map(fit).collect()
+    } else {
+        parts.par_iter().enumerate().map(fit).collect()
+    };
+    let mut held_out = vec![0.0; task.rows.y.len()];
     let mut models = Vec::with_capacity(parts.len());
     for (fold, fitted) in parts.iter().zip(fitted) {
         let (model, predicted) = fitted?;

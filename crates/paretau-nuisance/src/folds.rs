@@ -21,12 +21,17 @@ pub fn fold_count(strata: &[u8], groups: Option<&[u32]>, wanted: usize) -> Optio
 
 /// Folds of a design, within arms, whole groups together; fewer than asked for when an arm is small.
 pub fn design_folds(design: &Design, wanted: usize, seed: Seed) -> Result<Vec<Fold>> {
-    let Some(k) = fold_count(design.t(), design.groups(), wanted) else {
+    folds_up_to(design.t(), design.groups(), wanted, seed)
+}
+
+/// Folds of rows by their arms and groups alone.
+pub fn folds_up_to(t: &[u8], groups: Option<&[u32]>, wanted: usize, seed: Seed) -> Result<Vec<Fold>> {
+    let Some(k) = fold_count(t, groups, wanted) else {
         return Err(Error::unfit(
             "cross-fitting needs at least two rows of each arm (two groups, when rows are grouped)",
         ));
     };
-    folds(design.t(), design.groups(), k, seed)
+    folds(t, groups, k, seed)
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ impl Score {
 
 /// More degrees of freedom than this are as good as infinitely many.
 const MOST_DF: f64 = 1e4;
-/// Fewer than this are not told apart: the kurtosis of a handful of rows is hardly known.
+/// Fewer than this are not distinguished: the kurtosis of a handful of rows is hardly known.
 const LEAST_DF: f64 = 2.0;
 
 /// The weighted mean of `values` over the rows, with a standard error clustered by their groups.

@@ -13,7 +13,7 @@
 //! - [`scores`]: the doubly robust score and the residuals of the R-loss;
 //! - [`average`] and [`inference`]: average effects, standard errors clustered by groups;
 //! - [`hidden_cause`] and [`marginal_sensitivity`]: what an unobserved common cause could do to an average;
-//! - [`overlap`] and [`balance`]: how far the arms are apart;
+//! - [`overlap`] and [`balance`]: how far the arms are apart; [`extrapolation`]: whose average that leaves out of reach;
 //! - [`ols`]: least squares with robust errors.
 
 pub mod average;
@@ -22,6 +22,7 @@ pub mod bands;
 mod calibrate;
 pub mod convex;
 pub mod crossfit;
+pub mod extrapolation;
 pub mod folds;
 pub mod group_effects;
 pub mod hidden_cause;
@@ -43,7 +44,8 @@ pub use average::{AverageEffect, Estimand, average_effect, average_of_rows, effe
 pub use balance::{FeatureBalance, IMBALANCE, balance};
 pub use bands::{Band, Influenced};
 pub use crossfit::{CrossFit, CrossTask, FoldFits, HeldOut, cross_fit, cross_predict, fit_all, fit_folds};
-pub use folds::{design_folds, fold_count};
+pub use extrapolation::extrapolation;
+pub use folds::{design_folds, fold_count, folds_up_to};
 pub use group_effects::{GroupEstimate, RowEvidence, group_estimates};
 pub use hidden_cause::{Benchmark, BiasBounds, EValue, OmittedBias, e_value};
 pub use inference::Score;

@@ -17,12 +17,12 @@ const BINS: usize = 20;
 pub const LEAST_EFFECTIVE_ROWS: f64 = 10.0;
 
 /// Weights that leave so large a share of an arm's rows effective do no harm.
-const HARDLY_ANY_LOSS: f64 = 0.9;
+pub(crate) const HARDLY_ANY_LOSS: f64 = 0.9;
 
 /// The average over everyone is not the headline any more when smoothed weights leave less than this share of an arm's rows
 /// effective, or more than that share of all rows lies beyond the bound of the weights.
-const LEAST_SHARE: f64 = 0.2;
-const MOST_BEYOND: f64 = 0.02;
+pub(crate) const LEAST_SHARE: f64 = 0.2;
+pub(crate) const MOST_BEYOND: f64 = 0.02;
 
 /// What counts as a risk.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -220,7 +220,7 @@ pub fn overlap_report(
 }
 
 /// Shape of the tail of the positive weights; `None` when it is too short or flat.
-fn khat(w: &[f64]) -> Result<Option<f64>> {
+pub(crate) fn khat(w: &[f64]) -> Result<Option<f64>> {
     let logs: Vec<f64> = w.iter().filter(|w| **w > 0.0).map(|w| w.ln()).collect();
     if logs.is_empty() {
         return Ok(None);

@@ -44,6 +44,8 @@ pub struct StackPlan {
     pub folds: usize,
     /// Random splits into folds; odd, so that there is a middle one.
     pub repeats: usize,
+    /// Whether the outcomes' models are kept for new rows; forests of many rows take more memory than the rows.
+    pub keeps_outcome_models: bool,
 }
 
 impl StackPlan {
@@ -54,10 +56,11 @@ impl StackPlan {
     /// Cells up to which data count as small.
     const SMALL: usize = 1_000_000;
 
-    /// The usual plan for so many rows and columns: three splits, one where that would take long and changes little.
+    /// The usual plan for so many rows and columns: three splits, one where that would take long and changes little. The
+    /// outcomes' models are not kept.
     pub fn usual(candidates: Vec<Candidate>, n_rows: usize, n_cols: usize) -> Self {
         let repeats = if n_rows.saturating_mul(n_cols) <= Self::SMALL { Self::REPEATS } else { 1 };
-        Self { candidates, folds: Self::FOLDS, repeats }
+        Self { candidates, folds: Self::FOLDS, repeats, keeps_outcome_models: false }
     }
 }
 
@@ -168,8 +171,8 @@ pub struct StackedNuisances {
     pub nuisance: Nuisance,
     /// How the outcomes without and with treatment are predicted.
     pub outcomes: [StackReport; 2],
-    /// Expected outcomes of new rows.
-    pub outcome_models: OutcomeStack,
+    /// Expected outcomes of new rows, where the plan keeps their models.
+    pub outcome_models: Option<OutcomeStack>,
     /// How the propensity is predicted.
     pub propensity: StackReport,
     /// The same for new rows. Where the study's design tells the training rows' propensities, those are used for them.
@@ -180,14 +183,14 @@ pub struct StackedNuisances {
 pub fn stack_nuisances(design: &Design, plan: &StackPlan, ctx: &FitContext<'_>) -> Result<StackedNuisances> {
     two_arms(design, "cross-fitting")?;
     if fold_count(design.t(), design.groups(), plan.folds).is_none() {
-        return Ok(of_means(design));
+        return Ok(of_means(design, plan));
     }
     let splits = (0..plan.repeats.max(1))
         .map(|k| design_folds(design, plan.folds, ctx.seed.named("splits").indexed(k as u64)))
         .collect::<Result<Vec<_>>>()?;
     let learned_from = |fold: &Fold, arm: u8| fold.train.iter().filter(|&&i| design.t()[i] == arm).count();
     if splits.iter().flatten().any(|fold| learned_from(fold, 0).min(learned_from(fold, 1)) < 2) {
-        return Ok(of_means(design));
+        return Ok(of_means(design, plan));
     }
     let stacking = Stacking { plan, splits, ctx };
     let target = outcome_target(design);
@@ -199,28 +202,25 @@ pub fn stack_nuisances(design: &Design, plan: &StackPlan, ctx: &FitContext<'_>) 
         let rows: Vec<bool> = design.t().iter().map(|&t| t == arm).collect();
         let task = CrossTask::of(design, design.y(), target).from_rows(&rows);
         let shifted = other.map(|other| stacking.shifted(design, &rows, other, target));
-        stacking.mix(&task, &rows, (shifted.map(|p| (OTHER_ARM, p)), Loss::Squared), &stage(ctx, label)?)
+        let further = shifted.map(|p| (OTHER_ARM, p));
+        stacking.mix(&task, &rows, (further, Loss::Squared, plan.keeps_outcome_models), &stage(ctx, label)?)
     };
     let first = outcome(larger, None)?;
     let second = outcome(1 - larger, Some(&first.held_out))?;
     let shift = mean_of(design, 1 - larger, &first.held_out);
     let [mu0, mu1] = if larger == 0 { [first, second] } else { [second, first] };
     let zero = vec![0.0; design.n_rows()];
-    let names = || plan.candidates.iter().map(|c| c.name);
-    let arm_stack = |arm: u8, models: Vec<(f64, Box<dyn FittedRegressor>)>, (mean, other): (f64, f64)| ArmStack {
-        members: names()
-            .zip(models)
-            .filter(|(_, (share, _))| *share > 0.0)
-            .map(|(n, (share, m))| (n, share, m))
-            .collect(),
+    let arm_stack = |arm: u8, members: Members, (mean, other): (f64, f64)| ArmStack {
+        members,
         mean: (mean_of(design, arm, &zero), mean),
         other: (if arm == larger { 0.0 } else { shift }, other),
     };
     let (e, propensity, propensity_model) = stacking.propensity(design)?;
     let e = design.propensity().map_or(e, <[f64]>::to_vec);
     let outcomes = [mu0.report, mu1.report];
-    let arms = [arm_stack(0, mu0.models, (mu0.mean, mu0.other)), arm_stack(1, mu1.models, (mu1.mean, mu1.other))];
-    let outcome_models = OutcomeStack { arms, probability: target == Target::Probability };
+    let arms = [arm_stack(0, mu0.members, (mu0.mean, mu0.other)), arm_stack(1, mu1.members, (mu1.mean, mu1.other))];
+    let outcome_models =
+        plan.keeps_outcome_models.then(|| OutcomeStack { arms, probability: target == Target::Probability });
     let nuisance = Nuisance::from_arms(mu0.held_out, mu1.held_out, e);
     Ok(StackedNuisances { nuisance, outcomes, outcome_models, propensity, propensity_model })
 }
@@ -234,7 +234,7 @@ fn mean_of(design: &Design, arm: u8, base: &[f64]) -> f64 {
 
 /// Where a fold would learn from a single row of an arm nothing can be cross-fitted, and the arms' means are all there is. No
 /// average is reported from so few rows.
-fn of_means(design: &Design) -> StackedNuisances {
+fn of_means(design: &Design, plan: &StackPlan) -> StackedNuisances {
     let (n, share) = (design.n_rows(), weighted_share(design));
     let zero = vec![0.0; n];
     let mean = |arm: u8| mean_of(design, arm, &zero);
@@ -248,21 +248,24 @@ fn of_means(design: &Design) -> StackedNuisances {
     StackedNuisances {
         nuisance: Nuisance::from_arms(vec![mean(0); n], vec![mean(1); n], e),
         outcomes: [report(), report()],
-        outcome_models: OutcomeStack {
+        outcome_models: plan.keeps_outcome_models.then(|| OutcomeStack {
             arms: [arm_stack(0), arm_stack(1)],
             probability: outcome_target(design) == Target::Probability,
-        },
+        }),
         propensity: report(),
         propensity_model: PropensityStack { members: vec![], mean: (share, 1.0), calibration: LogitMap::IDENTITY },
     }
 }
 
+/// Base learner's name, share, model.
+type Members = Vec<(&'static str, f64, Box<dyn FittedRegressor>)>;
+
 /// A mixture of candidates' held-out predictions.
 struct Mixture {
     held_out: Vec<f64>,
     report: StackReport,
-    /// Models on all rows, one per learner of the plan, with their shares.
-    models: Vec<(f64, Box<dyn FittedRegressor>)>,
+    /// Models on all rows of the learners that have a share, where they are kept.
+    members: Members,
     /// The mean's share.
     mean: f64,
     /// The share of the other arm's prediction, shifted.
@@ -280,16 +283,17 @@ impl Stacking<'_> {
     fn mix(
         &self,
         task: &CrossTask<'_>,
-        judged: &[bool],
-        (further, loss): (Option<(&'static str, Vec<f64>)>, Loss),
+        scored: &[bool],
+        (further, loss, keeps_models): (Option<(&'static str, Vec<f64>)>, Loss, bool),
         ctx: &FitContext<'_>,
     ) -> Result<Mixture> {
-        let mut held_out: Vec<(&'static str, Vec<f64>)> = vec![(MEAN, self.means(task, judged))];
+        let mut held_out: Vec<(&'static str, Vec<f64>)> = vec![(MEAN, self.means(task, scored))];
         let leans = further.is_some();
         let mut models = vec![];
         for candidate in &self.plan.candidates {
             let ctx = ctx.with_seed(ctx.seed.named(candidate.name));
             let full = fit_all(task, candidate.learner.as_ref(), &ctx)?;
+            models.extend(keeps_models.then_some(full.model));
             let predicted = match full.held_out {
                 Some(own) => own,
                 None => self.over_splits(|split, k| {
@@ -298,12 +302,11 @@ impl Stacking<'_> {
                 })?,
             };
             held_out.push((candidate.name, predicted));
-            models.push(full.model);
         }
         held_out.extend(further);
-        let rows: Vec<usize> = (0..judged.len()).filter(|&i| judged[i]).collect();
+        let rows: Vec<usize> = (0..scored.len()).filter(|&i| scored[i]).collect();
         let pick = |v: &[f64]| -> Vec<f64> { rows.iter().map(|&i| v[i]).collect() };
-        let (y, weight) = (pick(task.y), task.weight.map(pick));
+        let (y, weight) = (pick(task.rows.y), task.rows.weight.map(pick));
         let predictions: Vec<Vec<f64>> = held_out.iter().map(|(_, p)| pick(p)).collect();
         let views: Vec<&[f64]> = predictions.iter().map(Vec::as_slice).collect();
         let mut shares = match loss {
@@ -315,7 +318,7 @@ impl Stacking<'_> {
         shares.iter_mut().for_each(|s| *s /= total);
         let loss = |p: &[f64]| loss.mean(p, &y, weight.as_deref());
         let mixed: Vec<f64> =
-            (0..judged.len()).map(|i| shares.iter().zip(&held_out).map(|(share, (_, p))| share * p[i]).sum()).collect();
+            (0..scored.len()).map(|i| shares.iter().zip(&held_out).map(|(share, (_, p))| share * p[i]).sum()).collect();
         let report = StackReport {
             loss: loss(&pick(&mixed)),
             loss_of_mean: loss(&predictions[0]),
@@ -324,8 +327,10 @@ impl Stacking<'_> {
                 .collect(),
         };
         let other = if leans { shares[shares.len() - 1] } else { 0.0 };
-        let models = shares[1..].iter().copied().zip(models).collect();
-        Ok(Mixture { held_out: mixed, report, models, mean: shares[0], other })
+        let names = self.plan.candidates.iter().map(|c| c.name);
+        let members = names.zip(&shares[1..]).zip(models).map(|((name, share), model)| (name, *share, model));
+        let members = members.filter(|(_, share, _)| *share > 0.0).collect();
+        Ok(Mixture { held_out: mixed, report, members, mean: shares[0], other })
     }
 
     /// The propensity, calibrated.
@@ -333,22 +338,20 @@ impl Stacking<'_> {
         let t: Vec<f64> = design.t().iter().map(|&t| f64::from(t)).collect();
         let task = CrossTask::of(design, &t, Target::Probability);
         let all = vec![true; t.len()];
-        let Mixture { held_out, mut report, models, mean, .. } =
-            self.mix(&task, &all, (None, Loss::Log), &stage(self.ctx, "propensity")?)?;
+        let Mixture { held_out, mut report, members, mean, .. } =
+            self.mix(&task, &all, (None, Loss::Log, true), &stage(self.ctx, "propensity")?)?;
         let calibration = LogitMap::fit(&held_out, &t, design.weight());
         let e: Vec<f64> = held_out.iter().map(|p| calibration.apply(*p)).collect();
         report.loss = Loss::Log.mean(&e, &t, design.weight());
-        let names = self.plan.candidates.iter().map(|c| c.name);
-        let members = names.zip(models).filter(|(_, (share, _))| *share > 0.0).map(|(n, (share, m))| (n, share, m));
         let share = weighted_share(design);
-        let model = PropensityStack { members: members.collect(), mean: (share, mean), calibration };
+        let model = PropensityStack { members, mean: (share, mean), calibration };
         Ok((e, report, model))
     }
 
     /// The mean outcome of the rows that are learned from, without the row's own fold.
     fn means(&self, task: &CrossTask<'_>, learned: &[bool]) -> Vec<f64> {
-        let zero = vec![0.0; task.y.len()];
-        self.shifts(task.y, &zero, task.weight, learned)
+        let zero = vec![0.0; task.rows.y.len()];
+        self.shifts(task.rows.y, &zero, task.rows.weight, learned)
     }
 
     /// The other arm's prediction plus the mean of what it misses in this arm, by rows outside the row's fold.

@@ -15,7 +15,7 @@ const TINY: f64 = 1e-9;
 /// Rows without a step that are added to each level when levels are put in order, and to each side's penalty.
 const LEVEL_ROWS: f64 = 10.0;
 
-/// What splits are judged by.
+/// What splits are scored by.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct SplitRule {
     pub(crate) min_leaf_size: u32,

@@ -5,7 +5,7 @@
 
 use paretau_core::{
     Abilities, BaseSpec, BuildContext, ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family,
-    Features, FitContext, FittedModel, ParamKind, ParamSpec, Result, Target,
+    Features, FitContext, FittedModel, ParamKind, ParamSpec, RegressionTask, Result, Target,
 };
 use paretau_nuisance::{CrossTask, HeldOut, PropensityChoice, cross_fit, design_folds, fit_all, two_arms};
 use serde::{Deserialize, Serialize};
@@ -126,6 +126,7 @@ impl Estimator for RLearner {
         let e_hat = design.propensity().unwrap_or(&e.fit.held_out);
         let mut diagnostics = Diagnostics::default();
         let kept = self.informative(design, e_hat, &mut diagnostics);
+        note_held(&kept, e_hat, &mut diagnostics);
         let mut weight = vec![0.0; n];
         let mut ratio = vec![0.0; n];
         for i in 0..n {
@@ -133,7 +134,8 @@ impl Estimator for RLearner {
             ratio[i] = (design.y()[i] - m.held_out[i]) / gap;
             weight[i] = design.weight().map_or(1.0, |w| w[i]) * gap * gap;
         }
-        let task = CrossTask { weight: Some(&weight), ..CrossTask::of(design, &ratio, Target::Mean) }.from_rows(&kept);
+        let task = CrossTask::of(design, &ratio, Target::Mean);
+        let task = CrossTask::new(RegressionTask { weight: Some(&weight), ..task.rows }).from_rows(&kept);
         let tau = fit_all(&task, self.effect.learner.as_ref(), &stage(ctx, "effects")?)?;
         let held_out = tau.held_out.map(|tau| around_mean(&m.held_out, e_hat.to_vec(), tau));
         let loss = |values: &[f64]| -> f64 {
@@ -148,6 +150,23 @@ impl Estimator for RLearner {
         models.add_calibrated("e", &candidates[e.index].base, e.fit.model, e.calibration);
         models.add("tau", &self.effect.base, tau.model);
         Ok(Box::new(MetaModel { recipe: &RRecipe, models, n_features: design.x().n_cols(), diagnostics, held_out }))
+    }
+}
+
+/// Counts the rows that the effect is learned from with another propensity than their own.
+fn note_held(kept: &[bool], e: &[f64], diagnostics: &mut Diagnostics) {
+    let usable = LEAST_PROPENSITY..=1.0 - LEAST_PROPENSITY;
+    let held = kept.iter().zip(e).filter(|(kept, e)| **kept && !usable.contains(*e)).count();
+    diagnostics.note("propensities_held", held as f64);
+    if held > 0 {
+        diagnostics.warn(
+            "propensities-held",
+            format!(
+                "{held} rows have a propensity below {LEAST_PROPENSITY} or above {}, and were taken to have that one: the effect \
+                 learned from them is drawn towards zero; set `trim` to leave them out",
+                1.0 - LEAST_PROPENSITY
+            ),
+        );
     }
 }
 

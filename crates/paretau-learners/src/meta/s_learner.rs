@@ -2,7 +2,7 @@
 
 use paretau_core::{
     Abilities, BaseSpec, Column, ColumnKind, ConfigEntry, Csr, Dense, Design, Diagnostics, Effects, Estimator,
-    EstimatorInfo, Family, Features, FitContext, FittedModel, ParamSpec, Result,
+    EstimatorInfo, Family, Features, FitContext, FittedModel, ParamSpec, RegressionTask, Result,
 };
 use paretau_nuisance::{CrossTask, fit_all, two_arms};
 use serde::{Deserialize, Serialize};
@@ -58,16 +58,8 @@ impl Estimator for SLearner {
             .find(|n| columns.iter().all(|c| c.name != *n))
             .unwrap_or_default();
         columns.push(Column { name, kind: ColumnKind::Numeric });
-        let task = CrossTask {
-            x: &x,
-            columns: &columns,
-            y: design.y(),
-            weight: design.weight(),
-            groups: design.groups(),
-            target: outcome_target(design),
-            learn_from: None,
-            most_rows: None,
-        };
+        let task = CrossTask::of(design, design.y(), outcome_target(design));
+        let task = CrossTask::new(RegressionTask { x: &x, columns: &columns, ..task.rows });
         let fitted = fit_all(&task, self.outcome.learner.as_ref(), &stage(ctx, "outcomes")?)?;
         let mut models = BaseModels::default();
         models.add("mu", &self.outcome.base, fitted.model);
