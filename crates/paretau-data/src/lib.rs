@@ -16,6 +16,7 @@ mod read;
 mod roles;
 pub mod simulate;
 mod table;
+mod wire;
 mod write;
 
 pub use calendar::format_iso as iso_date;
@@ -23,9 +24,11 @@ pub use catalog::{DATASETS, Dataset, data_folder};
 pub use encoder::{Encoder, EncoderPolicy, TransformReport};
 pub use profile::{ColumnProfile, profile};
 pub use read::{
-    BatchReader, DateOrder, Format, Notation, Position, ReadOptions, Watch, default_max_memory, read, read_watched,
+    BadMark, BatchReader, DataFiles, DateOrder, Format, Notation, Part, Position, ReadOptions, Watch,
+    default_max_memory, read, read_stream, read_watched,
 };
 pub use roles::{Assigned, RoleSpec, arms_of, assign, assign_all_arms, parse_list};
 pub use simulate::{SIMULATORS, Simulated, Simulator, simulator};
-pub use table::{ColumnData, Doubt, Field, Kind, Reading, Source, SparseBlock, Table, TableColumn, Text};
+pub use table::{ColumnData, Doubt, Field, FilePart, Kind, Reading, Source, SparseBlock, Table, TableColumn, Text};
+pub use wire::{from_ipc, tables_to_ipc, to_ipc};
 pub use write::{TableWriter, write_atomically, write_table};

@@ -63,8 +63,7 @@ fn describe(table: &Table, column: &TableColumn, spec: &RoleSpec) -> ColumnProfi
     let missing = (0..n).filter(|&i| column.is_missing(i)).count();
     let mut oddities: Vec<String> = vec![];
     if let Some(doubt) = table.doubts.get(&column.name) {
-        let row = doubt.row.map_or_else(String::new, |row| format!("row {}: ", row + 1));
-        oddities.push(format!("{row}{}", doubt.message));
+        oddities.push(format!("{}{}", doubt.row.map_or_else(String::new, |row| place(table, row)), doubt.message));
     }
     if missing == n {
         oddities.push("is empty".to_owned());
@@ -107,6 +106,15 @@ fn describe(table: &Table, column: &TableColumn, spec: &RoleSpec) -> ColumnProfi
     }
     let role = role(column, spec, distinct, n - missing);
     ColumnProfile { name: column.name.clone(), kind, range, missing, distinct, oddities, role }
+}
+
+/// The row of a cell as errors name it: in its own file, where the table comes from several.
+fn place(table: &Table, row: usize) -> String {
+    let (path, number, _) = table.source.place(Some(table.source.row_number(row)));
+    let file = path.filter(|_| !table.source.parts.is_empty());
+    let file = file.map_or_else(String::new, |path| format!("{}, ", path.display()));
+    let id = table.identifier(row).map_or_else(String::new, |id| format!(" ({id})"));
+    format!("{file}row {}{id}: ", number.unwrap_or(row as u64 + 1))
 }
 
 /// A number in at most six significant digits, whole numbers whole: a range is for orientation.

@@ -221,6 +221,26 @@ pub struct Source {
     pub first_line: Option<u64>,
     /// For a selection of rows, the 0-based row of the whole table that each was.
     pub picked: Option<Vec<usize>>,
+    /// The files of a table that was read from several, in their order.
+    pub parts: Vec<FilePart>,
+}
+
+/// One of the files that a table was read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilePart {
+    /// The file.
+    pub path: PathBuf,
+    /// Row of the whole table that is its first, 0-based.
+    pub first_row: usize,
+    /// Line of the file's first data row, when every row is one line of text.
+    pub first_line: Option<u64>,
+}
+
+impl FilePart {
+    /// The file of a table whose first row is row `first_row` of a larger one.
+    pub(crate) fn of(source: &Source, first_row: usize) -> Self {
+        Self { path: source.path.clone().unwrap_or_default(), first_row, first_line: source.first_line }
+    }
 }
 
 impl Source {
@@ -235,8 +255,17 @@ impl Source {
     }
 
     /// 1-based data row in the file of row `i` of the table.
-    fn row_number(&self, i: usize) -> u64 {
+    pub(crate) fn row_number(&self, i: usize) -> u64 {
         (self.rows_before + self.picked.as_ref().map_or(i, |rows| rows[i]) + 1) as u64
+    }
+
+    /// The file of a data row counted over all files, the row's number in it, and the line of its first row.
+    pub(crate) fn place(&self, number: Option<u64>) -> (Option<&Path>, Option<u64>, Option<u64>) {
+        let within = number.and_then(|number| {
+            let part = self.parts.iter().rev().find(|part| (part.first_row as u64) < number)?;
+            Some((Some(part.path.as_path()), Some(number - part.first_row as u64), part.first_line))
+        });
+        within.unwrap_or((self.path.as_deref(), number, self.first_line))
     }
 }
 
@@ -313,6 +342,8 @@ pub struct Table {
     pub reading: Reading,
     /// Columns that are numbers but for a few cells, or that can be read in two ways.
     pub doubts: BTreeMap<String, Doubt>,
+    /// Column that identifies rows: errors at a row name its cell, too.
+    pub id: Option<String>,
 }
 
 impl Table {
@@ -344,6 +375,13 @@ impl Table {
             }
             Features::Sparse(values) => Self::default().with_sparse(SparseBlock::numbered(values)),
         }
+    }
+
+    /// The same table with one more column.
+    pub(crate) fn with_column(mut self, column: TableColumn) -> Result<Self> {
+        self.columns.push(column);
+        let checked = Self::new(std::mem::take(&mut self.columns))?;
+        Ok(Self { columns: checked.columns, column_places: Places::default(), ..self })
     }
 
     /// The same table with a sparse block of as many rows.
@@ -463,6 +501,7 @@ impl Table {
             unread: self.unread.clone(),
             repeated: self.repeated.clone(),
             reading: self.reading.clone(),
+            id: self.id.clone(),
             // Their rows are those of the whole table.
             doubts: self
                 .doubts
@@ -493,25 +532,37 @@ impl Table {
         })
     }
 
+    /// What identifies a row, as in "patient `P07`", where a column does.
+    pub(crate) fn identifier(&self, row: usize) -> Option<String> {
+        let name = self.id.as_deref()?;
+        let cell = self.column(name).filter(|column| row < column.len())?.cell(row)?;
+        Some(format!("{name} `{cell}`"))
+    }
+
     /// An error at a place of this table: [`Error::File`] when it came from a file, else [`Error::UnfitData`].
     /// `row` is the 0-based row of this table.
     pub fn error(&self, column: Option<&str>, row: Option<usize>, message: impl Into<String>) -> Error {
         let message = message.into();
-        let number = row.map(|i| self.source.row_number(i));
-        match &self.source.path {
+        let (path, number, first_line) = self.source.place(row.map(|i| self.source.row_number(i)));
+        let id = row.and_then(|row| self.identifier(row));
+        match path {
             Some(path) => {
-                let line = match (number, self.source.first_line) {
-                    (Some(number), Some(first)) => format!("(line {}) ", first + number - 1),
-                    _ => String::new(),
+                let line = match (number, first_line) {
+                    (Some(number), Some(first)) => Some(format!("line {}", first + number - 1)),
+                    _ => None,
                 };
-                file_error(path, column, number, format!("{line}{message}"))
+                let place: Vec<String> = line.into_iter().chain(id).collect();
+                let place = if place.is_empty() { String::new() } else { format!("({}) ", place.join(", ")) };
+                file_error(path, column, number, format!("{place}{message}"))
             }
-            None => Error::unfit(match (column, number) {
-                (Some(c), Some(r)) => format!("column `{c}`, row {r}: {message}"),
-                (Some(c), None) => format!("column `{c}`: {message}"),
-                (None, Some(r)) => format!("row {r}: {message}"),
-                (None, None) => message,
-            }),
+            None => {
+                Error::unfit(match (column, number.map(|r| id.map_or(r.to_string(), |id| format!("{r} ({id})")))) {
+                    (Some(c), Some(r)) => format!("column `{c}`, row {r}: {message}"),
+                    (Some(c), None) => format!("column `{c}`: {message}"),
+                    (None, Some(r)) => format!("row {r}: {message}"),
+                    (None, None) => message,
+                })
+            }
         }
     }
 }

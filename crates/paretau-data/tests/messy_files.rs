@@ -21,7 +21,7 @@ enum Expect {
     /// An error that has these words.
     Stop(Vec<String>),
     /// A note or a warning that has these words.
-    Told(Vec<&'static str>),
+    Note(Vec<&'static str>),
 }
 
 struct Case {
@@ -134,7 +134,7 @@ fn units() -> Vec<Case> {
     ] {
         cases.push(case(format!("unit {unit}"), file(';', &cells), "", Expect::Numbers(vec![1234.5, 7.0, -2.25])));
     }
-    cases.push(case("unit is told", file(',', &["$5", "$7", "$9"]), "", Expect::Told(vec!["`x`", "`$`", "left off"])));
+    cases.push(case("unit is noted", file(',', &["$5", "$7", "$9"]), "", Expect::Note(vec!["`x`", "`$`", "left off"])));
     let mixed = ["5 kg", "7 kg", "11 lb", "9 kg", "8 kg"];
     cases.push(case("mixed units", file(',', &mixed), "", stop(&["`x`", "row 3", "`11 lb`", "in `kg`"])));
     let partly = ["5%", "7%", "0.11", "9%", "8%"];
@@ -169,12 +169,12 @@ fn unclear() -> Vec<Case> {
         case("point beside points", with_z(';', &point, &half_point), "", decimals.clone()),
         case("point alone", file(';', &point), "", decimals.clone()),
         case("both marks", with_z(',', &comma, &point), "", stop(&["`x`", "--decimal"])),
-        case("told decimal comma", file(',', &comma), "decimal=,", decimals.clone()),
-        case("told decimal point", file(',', &comma), "decimal=.", thousands.clone()),
-        case("told thousands", file(',', &comma), "thousands=,", thousands.clone()),
-        case("told comma, points given", file(';', &point), "decimal=,", thousands),
+        case("given decimal comma", file(',', &comma), "decimal=,", decimals.clone()),
+        case("given decimal point", file(',', &comma), "decimal=.", thousands.clone()),
+        case("given thousands", file(',', &comma), "thousands=,", thousands.clone()),
+        case("given comma, points given", file(';', &point), "decimal=,", thousands),
         case(
-            "told comma, point misfit",
+            "given comma, point misfit",
             file(';', &["1,5", "2,5", "3.5", "4,5"]),
             "decimal=,",
             stop(&["row 3", "`3.5`"]),
@@ -189,10 +189,10 @@ fn unclear() -> Vec<Case> {
         case("zero is no thousand", file(',', &["0,123", "1,234", "2"]), "", Expect::Numbers(vec![0.123, 1.234, 2.0])),
         case("lakhs", file(',', &["12,34,567.5", "1,234.5", "2"]), "", Expect::Numbers(vec![1_234_567.5, 1234.5, 2.0])),
         case(
-            "the mark is told",
+            "the mark is noted",
             file(';', &["1,5", "2,5", "7"]),
             "",
-            Expect::Told(vec!["`x`", "comma", "`1,5` is 1.5"]),
+            Expect::Note(vec!["`x`", "comma", "`1,5` is 1.5"]),
         ),
     ]
 }
@@ -241,7 +241,7 @@ fn strays() -> Vec<Case> {
         stop(&["row 3", "`unknown` in row 3, `?` in row 9", "--na 'unknown,?'"]),
     ));
     cases.push(case("two strays named", two.clone(), "na=UNKNOWN|?", Expect::Numbers(values)));
-    cases.push(case("numeric is told", two, "numeric=x", Expect::Told(vec!["`x`: 2 cells", "`unknown`"])));
+    cases.push(case("numeric is noted", two, "numeric=x", Expect::Note(vec!["`x`: 2 cells", "`unknown`"])));
     let codes = ["1", "2", "3", "4+", "1", "2", "3", "4+"];
     cases.push(case("codes with a plus", file(',', &codes), "", stop(&["`x`", "row 4", "--categorical x"])));
     let names = Expect::Columns(vec!["x=1", "x=2", "x=3", "x=4+"]);
@@ -289,9 +289,9 @@ fn dates() -> Vec<Case> {
         stop(&["`x`", "row 1", "2024-02-01 or 2024-01-02", "--date-order dmy"]),
     ));
     let dmy = vec![19_754.0, 19_816.0, 19_879.0];
-    cases.push(case("date told dmy", file(',', &both), "order=dmy", Expect::Numbers(dmy)));
+    cases.push(case("date given dmy", file(',', &both), "order=dmy", Expect::Numbers(dmy)));
     let mdy = vec![19_724.0, 19_786.0, 19_849.0];
-    cases.push(case("date told mdy", file(',', &both), "order=mdy", Expect::Numbers(mdy)));
+    cases.push(case("date given mdy", file(',', &both), "order=mdy", Expect::Numbers(mdy)));
     let wrong = ["31/05/2024", "31/02/2024", "03/04/2024", "04/04/2024"];
     cases.push(case("no such day", file(',', &wrong), "", stop(&["`x`", "row 2", "`31/02/2024`", "dates"])));
     let stray = ["2024-05-31", "soon", "2024-04-03", "2024-04-04"];
@@ -311,16 +311,16 @@ fn oddities() -> Vec<Case> {
     let mut cases = vec![];
     let towns = ["North", "NORTH", "north ", "South", "south", "North"];
     cases.push(case("towns", file(',', &towns), "", Expect::Columns(vec!["x=South"])));
-    cases.push(case("towns are told", file(',', &towns), "", Expect::Told(vec!["`x`", "one level", "as `North`"])));
+    cases.push(case("towns are noted", file(',', &towns), "", Expect::Note(vec!["`x`", "one level", "as `North`"])));
     let arms = "t,y,x\nYes,1,3\nNO,2,5\nyes ,3,4\nno,4,8\nYES,5,9\nNo,6,1\n".as_bytes().to_vec();
     cases.push(case("arms", arms.clone(), "", Expect::Numbers(vec![3.0, 5.0, 4.0, 8.0, 9.0, 1.0])));
-    cases.push(case("arms are told", arms, "", Expect::Told(vec!["`t`", "case or blanks"])));
+    cases.push(case("arms are noted", arms, "", Expect::Note(vec!["`t`", "case or blanks"])));
     for code in ["-999", "-99", "999", "9999", "-9999", "99999", "888", "-9"] {
         let cells: Vec<String> =
             (0..30).map(|i| if i % 10 == 7 { code.to_owned() } else { (i % 7 + 1).to_string() }).collect();
         let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
-        let told = Expect::Told(vec!["`x` holds", "(3 cells)", "far outside", "--na"]);
-        cases.push(case(format!("sentinel {code}"), file(',', &cells), "", told));
+        let note = Expect::Note(vec!["`x` holds", "(3 cells)", "far outside", "--na"]);
+        cases.push(case(format!("sentinel {code}"), file(',', &cells), "", note));
         let values = (0..30).map(|i| if i % 10 == 7 { GAP } else { f64::from(i % 7 + 1) }).collect();
         cases.push(case(
             format!("sentinel {code} named"),
@@ -332,16 +332,16 @@ fn oddities() -> Vec<Case> {
     for (name, from) in [("id", 1), ("patient_id", 1000), ("Unnamed: 0", 0), ("userId", 17)] {
         let mut text = format!("{name},t,y,x\n");
         (0..40).for_each(|i| text += &format!("{},{},{},{}\n", from + i, i % 2, i * i % 23, i * 7 % 11));
-        let told = Expect::Told(vec!["number or name the rows", name]);
-        cases.push(case(format!("identifier {name}"), text.into_bytes(), "", told));
+        let note = Expect::Note(vec!["number or name the rows", name]);
+        cases.push(case(format!("identifier {name}"), text.into_bytes(), "", note));
     }
     let mut text = "card,t,y,x\n".to_owned();
     (0..40_u64)
         .for_each(|i| text += &format!("4929{:016},{},{},{}\n", i * 7_919_977_777, i % 2, i * i % 23, i * 7 % 11));
-    cases.push(case("twenty digits", text.into_bytes(), "", Expect::Told(vec!["name the rows", "card"])));
+    cases.push(case("twenty digits", text.into_bytes(), "", Expect::Note(vec!["name the rows", "card"])));
     let mut text = "key,t,y,x\n".to_owned();
     (0..60).for_each(|i| text += &format!("K-{:x},{},{},{}\n", i * 7919, i % 2, i * i % 23, i * 7 % 11));
-    cases.push(case("text keys", text.into_bytes(), "", Expect::Told(vec!["`key`", "unique", "decimal mark"])));
+    cases.push(case("text keys", text.into_bytes(), "", Expect::Note(vec!["`key`", "unique", "decimal mark"])));
     cases
 }
 
@@ -477,9 +477,9 @@ fn workbooks() -> Vec<Case> {
         of("workbook with an error", workbook(&[("Data", &broken)]), stop(&["`x`", "row 2", "`#DIV/0!`", "--na"])),
         of("two sheets", workbook(&[("Data", &numbers), ("Notes", &texts)]), values()),
         of(
-            "two sheets are told",
+            "two sheets are noted",
             workbook(&[("Data", &numbers), ("Notes", &texts)]),
-            Expect::Told(vec!["`Data`", "--sheet"]),
+            Expect::Note(vec!["`Data`", "--sheet"]),
         ),
         of("empty sheet", workbook(&[("Data", "")]), stop(&["`Data`", "empty"])),
         of("no workbook", b"t,y,x\n1,2,3\n".to_vec(), stop(&["workbook", "CSV"])),
@@ -559,11 +559,11 @@ fn fault(case: &Case, path: &Path) -> Option<String> {
         }
         (Expect::Stop(_), Ok(_)) => Some("is read without an error".to_owned()),
         (_, Err(error)) => Some(format!("stops: {error}")),
-        (Expect::Told(words), Ok((assigned, encoder, _))) => {
+        (Expect::Note(words), Ok((assigned, encoder, _))) => {
             let warnings = assigned.warnings.iter().map(|w| &w.message);
-            let told: Vec<&String> = assigned.notes.iter().chain(encoder.notes()).chain(warnings).collect();
-            let one = told.iter().any(|note| words.iter().all(|word| note.contains(word)));
-            (!one).then(|| format!("no note has {words:?}: {told:?}"))
+            let noted: Vec<&String> = assigned.notes.iter().chain(encoder.notes()).chain(warnings).collect();
+            let one = noted.iter().any(|note| words.iter().all(|word| note.contains(word)));
+            (!one).then(|| format!("no note has {words:?}: {noted:?}"))
         }
         (Expect::Columns(names), Ok((_, encoder, _))) => {
             let found: Vec<&str> = encoder.columns().iter().map(|c| c.name.as_str()).collect();
@@ -579,9 +579,10 @@ fn fault(case: &Case, path: &Path) -> Option<String> {
             // The same file in batches, as a model reads it.
             let kind = assigned.features.column("x")?.kind();
             assert!(encoder.fields().iter().all(|f| f.name != "x" || f.kind == kind));
-            let told = ReadOptions { fields: vec![Field::new("x", kind)], only_fields: true, ..ReadOptions::default() };
+            let declared =
+                ReadOptions { fields: vec![Field::new("x", kind)], only_fields: true, ..ReadOptions::default() };
             let batches =
-                BatchReader::open(path, &told.like(&reading), 2).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+                BatchReader::open(path, &declared.like(&reading), 2).and_then(Iterator::collect::<Result<Vec<_>, _>>);
             match batches {
                 Err(error) => Some(format!("stops in batches: {error}")),
                 Ok(batches) => {

@@ -20,7 +20,7 @@ pub(super) enum Encoding {
         /// Whether a second output marks missing cells.
         indicator: bool,
     },
-    /// One indicator a level, then one for the pooled rest, then one for missing cells, where training had any.
+    /// One indicator per level, then one for the pooled rest, then one for missing cells, where training had any.
     OneHot { levels: Vec<String>, other: bool, missing: bool },
     /// A code: levels in order, then the pooled rest, then missing cells (where they may not stay).
     Codes { levels: Vec<String>, other: bool, missing: bool, keep_missing: bool },
@@ -43,6 +43,11 @@ pub(super) enum Fate {
 const MAX_FREQUENCIES: usize = 2000;
 
 impl Encoding {
+    /// Whether it keeps no level of a text: almost every cell had its own.
+    pub(super) fn has_no_levels(&self) -> bool {
+        matches!(self, Self::OneHot { levels, other: true, .. } | Self::Codes { levels, other: true, .. } if levels.is_empty())
+    }
+
     /// Learns the encoding of numbers.
     pub(super) fn of_numbers(values: impl Iterator<Item = f64>, policy: &EncoderPolicy) -> Self {
         let mut n_missing = 0;

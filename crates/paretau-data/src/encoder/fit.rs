@@ -19,12 +19,13 @@ pub(super) fn fit(table: &Table, policy: &EncoderPolicy, rows: &[usize]) -> Resu
             ColumnData::Number(values) => Encoding::of_numbers(rows.iter().map(|&i| values[i]), policy),
             ColumnData::Text(text) => Encoding::of_text(text, rows, policy),
         };
-        describe(&encoding, column, rows.len(), &mut encoder.notes);
+        let without_levels = encoding.has_no_levels() && !rows.is_empty();
         let outputs = encoding.columns(&column.name);
         let places = (fingerprints(&encoding, column, rows, outputs.len()).into_iter().zip(outputs))
             .map(|(print, output)| match print {
                 None => {
-                    constant.push(output.name);
+                    // A column that is ignored has its own note.
+                    constant.extend((!without_levels).then_some(output.name));
                     None
                 }
                 Some(print) if !seen.insert(print) => {
@@ -37,6 +38,19 @@ pub(super) fn fit(table: &Table, policy: &EncoderPolicy, rows: &[usize]) -> Resu
                 }
             })
             .collect::<Vec<_>>();
+        if without_levels {
+            let rest = if places.iter().all(Option::is_none) {
+                "column ignored"
+            } else {
+                "only whether there is a value is used"
+            };
+            encoder.notes.push(format!(
+                "`{}`: almost every value is unique; {rest}. If it holds numbers, check the decimal mark",
+                column.name
+            ));
+        } else {
+            describe(&encoding, column, &mut encoder.notes);
+        }
         if places.iter().any(Option::is_some) {
             encoder.inputs.push(Input { name: column.name.clone(), kind: column.kind(), encoding, places });
         }
@@ -65,7 +79,7 @@ pub(super) fn fit(table: &Table, policy: &EncoderPolicy, rows: &[usize]) -> Resu
 }
 
 /// Notes for the analyst about categories that lose something.
-fn describe(encoding: &Encoding, column: &TableColumn, n: usize, notes: &mut Vec<String>) {
+fn describe(encoding: &Encoding, column: &TableColumn, notes: &mut Vec<String>) {
     let ColumnData::Text(text) = &column.data else { return };
     let name = &column.name;
     let counts: Vec<usize> = crate::table::counts(text);
@@ -78,11 +92,6 @@ fn describe(encoding: &Encoding, column: &TableColumn, n: usize, notes: &mut Vec
             n_levels,
             shares.len()
         )),
-        Encoding::OneHot { levels, .. } | Encoding::Codes { levels, .. } if levels.is_empty() && n > 0 => {
-            notes.push(format!(
-                "`{name}`: almost every value is unique; column ignored. If it holds numbers, check the decimal mark"
-            ));
-        }
         Encoding::OneHot { levels, other: true, .. } | Encoding::Codes { levels, other: true, .. } => {
             notes.push(format!("`{name}`: {} rare levels are pooled into one", n_levels.saturating_sub(levels.len())));
         }

@@ -104,7 +104,8 @@ impl Plan {
     pub(crate) fn finish(&self, growing: Vec<Growing>, rows_before: usize) -> Result<Table> {
         let columns = growing.into_iter().zip(&self.columns).filter_map(|(g, (_, name, _))| g.finish(name)).collect();
         let mut table = Table::new(columns)?;
-        table.source = Source { path: Some(self.path.clone()), rows_before, first_line: None, picked: None };
+        table.source =
+            Source { path: Some(self.path.clone()), rows_before, first_line: None, picked: None, parts: vec![] };
         table.notes.clone_from(&self.header.notes);
         if !self.unread.is_empty() {
             let names: Vec<&str> = self.unread.keys().map(String::as_str).collect();

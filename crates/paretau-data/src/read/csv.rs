@@ -396,7 +396,7 @@ impl CsvStream {
 
     /// Gives a table of the rows from `rows_before` on its source and notes.
     fn describe(&self, table: &mut Table, rows_before: usize, first_line: Option<u64>) {
-        table.source = Source { path: Some(self.path.clone()), rows_before, first_line, picked: None };
+        table.source = Source { path: Some(self.path.clone()), rows_before, first_line, picked: None, parts: vec![] };
         table.notes.clone_from(&self.header.notes);
         table.repeated.clone_from(&self.header.repeated);
     }
@@ -472,10 +472,10 @@ fn named_delimiter(head: &[u8]) -> Option<(u8, usize)> {
     }
 }
 
-/// The delimiter: as told, else a tab for `.tsv`, else the commonest of the usual ones in the first line.
+/// The delimiter: as given, else a tab for `.tsv`, else the commonest of the usual ones in the first line.
 fn delimiter(head: &[u8], format: Format, options: &ReadOptions) -> (u8, Option<String>) {
-    if let Some(told) = options.delimiter {
-        return (told, None);
+    if let Some(given) = options.delimiter {
+        return (given, None);
     }
     let line = head.split(|&b| b == b'\n' || b == b'\r').next().unwrap_or_default();
     let count = |delimiter: u8| {

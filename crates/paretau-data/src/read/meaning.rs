@@ -122,7 +122,7 @@ fn numbers(levels: &Levels<'_>, options: &ReadOptions) -> (usize, Option<Meaning
     let of_unit: Vec<usize> = (0..parts.len())
         .filter(|&k| parts[k].is_some_and(|p| same_unit(p.unit, unit)) && levels.counts[k] > 0)
         .collect();
-    let told = |&(decimal, thousands): &(char, Option<char>)| {
+    let wanted = |&(decimal, thousands): &(char, Option<char>)| {
         let thousands_fit = options.thousands.is_none_or(|mark| thousands == Some(mark));
         options.decimal.is_none_or(|mark| decimal == mark) && thousands_fit
     };
@@ -132,7 +132,7 @@ fn numbers(levels: &Levels<'_>, options: &ReadOptions) -> (usize, Option<Meaning
     let cells_of = |values: &[Option<f64>]| {
         of_unit.iter().zip(values).filter(|(_, value)| value.is_some()).map(|(&k, _)| levels.counts[k]).sum::<usize>()
     };
-    let tried: Vec<_> = MARKS.iter().filter(|marks| told(marks)).map(|&marks| (marks, read(marks))).collect();
+    let tried: Vec<_> = MARKS.iter().filter(|marks| wanted(marks)).map(|&marks| (marks, read(marks))).collect();
     let Some(most) = tried.iter().map(|(_, values)| cells_of(values)).max().filter(|&most| most > 0) else {
         return (0, None);
     };
@@ -207,7 +207,7 @@ fn dates(levels: &Levels<'_>, options: &ReadOptions) -> (usize, Option<Meaning>)
     const ORDERS: [DateOrder; 3] = [DateOrder::Dmy, DateOrder::Mdy, DateOrder::Ymd];
     let used: Vec<usize> = (0..levels.counts.len()).filter(|&k| levels.counts[k] > 0).collect();
     let tried: Vec<(DateOrder, Vec<Option<f64>>)> = (ORDERS.into_iter())
-        .filter(|&order| options.date_order.is_none_or(|told| told == order))
+        .filter(|&order| options.date_order.is_none_or(|given| given == order))
         .map(|order| (order, used.iter().map(|&k| parse_date(&levels.text.levels[k], order)).collect()))
         .collect();
     let cells_of = |values: &[Option<f64>]| {

@@ -1,4 +1,4 @@
-//! Reading files into tables: the format is told by the path's ending and checked by the first bytes.
+//! Reading files into tables: the format is known from the path's ending and checked by the first bytes.
 
 mod arrow;
 mod batches;
@@ -10,6 +10,7 @@ mod ipc;
 mod ipc_lengths;
 mod limit;
 mod lines;
+mod many;
 mod meaning;
 mod news;
 mod notation;
@@ -17,11 +18,13 @@ mod npy;
 mod npz;
 mod parquet;
 mod parquet_pages;
+mod parts;
 mod pieces;
 mod position;
 mod records;
 mod source;
 mod spelled;
+mod stream;
 mod svm;
 mod understand;
 mod zip;
@@ -35,8 +38,10 @@ pub use crate::calendar::DateOrder;
 pub use batches::BatchReader;
 pub use limit::default_max_memory;
 pub use notation::Notation;
+pub use parts::{DataFiles, Part};
 pub use position::Position;
 pub use source::Format;
+pub use stream::read_stream;
 
 use crate::table::{Field, Kind, Reading, Table};
 pub(crate) use cell::{Cell, classify};
@@ -56,6 +61,8 @@ pub struct ReadOptions {
     pub fields: Vec<Field>,
     /// Columns whose kind is known, but which the file need not have.
     pub optional: Vec<Field>,
+    /// Column that identifies rows, which messages about cells then name; see [`ReadOptions::with_id`].
+    pub id: Option<String>,
     /// Read the columns in `fields` (all of which must be there) and `optional` and no others.
     pub only_fields: bool,
     /// Decimal mark of all numbers; found from the cells when not given.
@@ -87,6 +94,7 @@ impl Default for ReadOptions {
             delimiter: None,
             fields: vec![],
             optional: vec![],
+            id: None,
             only_fields: false,
             decimal: None,
             thousands: None,
@@ -109,6 +117,40 @@ impl ReadOptions {
         self
     }
 
+    /// The same, with a column that identifies rows: it is read as text, so that `007` stays `007`, and messages name it.
+    #[must_use]
+    pub fn with_id(mut self, name: impl Into<String>) -> Self {
+        let name = name.into();
+        self.fields.push(Field::new(name.clone(), Kind::Text));
+        self.id = Some(name);
+        self
+    }
+
+    /// The same, with a decimal mark and a separator of thousands, as far as they are given. Where a point or a comma
+    /// separates thousands, the other one is the decimal mark.
+    pub fn with_marks(mut self, decimal: Option<char>, thousands: Option<char>) -> Result<Self, BadMark> {
+        let check = |option: &'static str, given: Option<char>, known: &[char]| match given {
+            Some(mark) if !known.contains(&mark) => {
+                let shown: Vec<String> = known.iter().map(|mark| format!("'{mark}'")).collect();
+                Err(BadMark { option, mark, expected: format!("one of {}", shown.join(" ")) })
+            }
+            _ => Ok(()),
+        };
+        check("decimal", decimal, &['.', ','])?;
+        check("thousands", thousands, &['.', ',', ' ', '\''])?;
+        if let Some(mark) = decimal.filter(|_| decimal == thousands) {
+            let expected = "another mark than the decimal one".to_owned();
+            return Err(BadMark { option: "thousands", mark, expected });
+        }
+        let implied = match thousands {
+            Some('.') => Some(','),
+            Some(',') => Some('.'),
+            _ => None,
+        };
+        (self.decimal, self.thousands) = (decimal.or(implied), thousands);
+        Ok(self)
+    }
+
     /// The same, read as a model's training data were read, as far as nothing else is asked for.
     #[must_use]
     pub fn like(mut self, reading: &Reading) -> Self {
@@ -116,8 +158,8 @@ impl ReadOptions {
             self.na.clone_from(&reading.na);
         }
         // A file that is written otherwise than the training data is read as the options say.
-        let told = self.decimal.is_some() || self.thousands.is_some() || self.date_order.is_some();
-        for (name, notation) in reading.notations.iter().filter(|_| !told) {
+        let given = self.decimal.is_some() || self.thousands.is_some() || self.date_order.is_some();
+        for (name, notation) in reading.notations.iter().filter(|_| !given) {
             self.notations.entry(name.clone()).or_insert_with(|| notation.clone());
         }
         self
@@ -132,10 +174,22 @@ impl ReadOptions {
     }
 }
 
+/// A mark that cannot be what it was given for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadMark {
+    /// `decimal` or `thousands`.
+    pub option: &'static str,
+    /// The mark.
+    pub mark: char,
+    /// What is possible.
+    pub expected: String,
+}
+
 /// Hears how far a reader is; its error stops the reading.
 pub type Watch<'a> = dyn FnMut(Position) -> Result<()> + 'a;
 
-/// Reads a whole file into a table; `-` is CSV on standard input.
+/// Reads a whole file into a table; `-` is CSV on standard input. A folder, or a glob such as `part-*.parquet`, is all of
+/// its files as one table, in the order of their paths; folders named `column=value` give a column.
 ///
 /// ```no_run
 /// let table = paretau_data::read("trial.csv.gz".as_ref(), &paretau_data::ReadOptions::default())?;
@@ -148,6 +202,14 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
 
 /// The same, telling now and then how far it is; an error of `watch` stops the reading.
 pub fn read_watched(path: &Path, options: &ReadOptions, watch: &mut Watch<'_>) -> Result<Table> {
+    match DataFiles::find(path)? {
+        Some(files) => many::read(&files, options, watch),
+        None => read_one(path, options, watch),
+    }
+}
+
+/// Reads one file.
+fn read_one(path: &Path, options: &ReadOptions, watch: &mut Watch<'_>) -> Result<Table> {
     if options.format.is_none()
         && let Some((input, note)) = spelled::spelled(path, options)?
     {
@@ -180,5 +242,6 @@ pub fn read_watched(path: &Path, options: &ReadOptions, watch: &mut Watch<'_>) -
 fn describe(table: &mut Table, found: understand::Understood, options: &ReadOptions) {
     table.notes.extend(found.notes);
     table.doubts = found.doubts;
+    table.id.clone_from(&options.id);
     table.reading = Reading { na: options.na.clone(), notations: found.notations };
 }

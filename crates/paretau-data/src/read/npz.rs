@@ -32,7 +32,7 @@ pub(super) fn read(path: &Path, max_memory: u64) -> Result<Table> {
     for (name, array) in arrays {
         let one_a_row = array.shape.iter().product::<usize>() == n && array.shape.first() == Some(&n);
         if !one_a_row {
-            let message = format!("has shape {:?}, but x has {n} rows; give one value a row", array.shape);
+            let message = format!("has shape {:?}, but x has {n} rows; give one value per row", array.shape);
             return Err(file_error(path, Some(&name), None, message));
         }
         columns.push(match array.data {

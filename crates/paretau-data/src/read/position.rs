@@ -1,4 +1,4 @@
-//! How far a reader is through its file, so that a person can be told what is left.
+//! How far a reader is through its file, so that a person can see what is left.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};

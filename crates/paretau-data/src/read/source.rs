@@ -1,4 +1,4 @@
-//! Opening files: standard input, compression, and formats told by name and checked by first bytes.
+//! Opening files: standard input, compression, and formats known by name and checked by first bytes.
 
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read};
@@ -51,7 +51,7 @@ impl Format {
                 None,
                 None,
                 "the file's ending names no known format; use .csv, .tsv (also .gz), .parquet, .arrow, .feather, \
-                 .npz, .svm or a .csv.x/.csv.y pair",
+                 .npz, .svm or a .csv.x/.csv.y pair (.xlsx, .ods, .json and .ndjson are read, not written)",
             )),
         }
     }

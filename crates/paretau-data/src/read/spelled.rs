@@ -139,7 +139,7 @@ fn json(path: &Path, max_memory: u64) -> Result<Input> {
             .map(|(row, (k, line))| {
                 serde_json::from_str(line).map_err(|e| {
                     let message = format!(
-                        "(line {}) is not a JSON object ({e}); write one object a line, or an array of objects",
+                        "(line {}) is not a JSON object ({e}); write one object per line, or an array of objects",
                         k + 1
                     );
                     file_error(path, None, Some(row as u64 + 1), message)

@@ -25,7 +25,7 @@ pub(super) struct Understood {
 
 /// Which columns of numbers must be read as text, because a point in them may separate thousands.
 pub(super) fn points_in_doubt(columns: &[TableColumn], options: &ReadOptions) -> Vec<bool> {
-    let comma_told = options.decimal == Some(',') || options.thousands == Some('.');
+    let comma_given = options.decimal == Some(',') || options.thousands == Some('.');
     let comma_text = |column: &TableColumn| match &column.data {
         ColumnData::Text(text) => {
             let shows_comma = |level: &String| level.contains(',') && Parts::of(level).is_some_and(|p| p.has(','));
@@ -33,7 +33,7 @@ pub(super) fn points_in_doubt(columns: &[TableColumn], options: &ReadOptions) ->
         }
         ColumnData::Number(_) => false,
     };
-    let any_comma = comma_told || columns.iter().any(comma_text);
+    let any_comma = comma_given || columns.iter().any(comma_text);
     let kinds = options.declared();
     columns
         .iter()
@@ -88,9 +88,20 @@ pub(super) fn understand(columns: &mut [TableColumn], delimiter: Option<u8>, opt
             _ => None,
         })
         .collect();
-    for (column, meaning) in columns.iter_mut().zip(meanings) {
-        if let Some(meaning) = meaning {
-            settle(column, meaning, &shows, delimiter, options, &mut found);
+    let mut odd = vec![];
+    for (place, (column, meaning)) in columns.iter_mut().zip(meanings).enumerate() {
+        if let Some(meaning) = meaning
+            && let Some((strays, notation)) = settle(column, meaning, &shows, delimiter, options, &mut found)
+        {
+            odd.push((place, strays, notation));
+        }
+    }
+    // After the loop, because the rows' identifiers are in another column.
+    let id = options.id.as_deref().and_then(|name| columns.iter().find(|column| column.name == name));
+    for (place, strays, notation) in odd {
+        let column = &columns[place];
+        if let ColumnData::Text(text) = &column.data {
+            found.doubts.insert(column.name.clone(), stray_cells(column, text, &strays, &notation, id));
         }
     }
     found.notes = notes(columns, &mut found);
@@ -100,7 +111,7 @@ pub(super) fn understand(columns: &mut [TableColumn], delimiter: Option<u8>, opt
     found
 }
 
-/// Turns one column into what it means, or notes what is in doubt.
+/// Turns one column into what it means, or notes what is in doubt; gives the texts that do not fit the rest of the column.
 fn settle(
     column: &mut TableColumn,
     meaning: Meaning,
@@ -108,8 +119,8 @@ fn settle(
     delimiter: Option<u8>,
     options: &ReadOptions,
     found: &mut Understood,
-) {
-    let ColumnData::Text(text) = &column.data else { return };
+) -> Option<(Vec<usize>, Notation)> {
+    let ColumnData::Text(text) = &column.data else { return None };
     let name = column.name.clone();
     let lenient = options.numeric.contains(&name) || options.notations.get(&name).is_some_and(|n| n.lenient);
     let (mut notation, strays) = match meaning {
@@ -121,7 +132,7 @@ fn settle(
             }
             None => {
                 found.doubts.insert(name, unclear(text, &pair));
-                return;
+                return None;
             }
         },
         Meaning::Categories { numbers } if lenient && numbers > 0 => {
@@ -138,18 +149,19 @@ fn settle(
                      --numeric {name} the others count as missing)"
                 ));
             }
-            return;
+            return None;
         }
     };
     if !strays.is_empty() && !lenient {
-        found.doubts.insert(name, stray_cells(column, text, &strays, &notation));
-        return;
+        return Some((strays, notation));
     }
     if !strays.is_empty() {
         let shown: Vec<String> = strays.iter().take(NAMED).map(|&k| format!("`{}`", text.levels[k])).collect();
         let cells: usize =
             Levels::of(text).counts.iter().enumerate().filter(|(k, _)| strays.contains(k)).map(|(_, c)| c).sum();
-        found.notes.push(format!("`{name}`: {cells} cells are no numbers and count as missing ({})", shown.join(", ")));
+        found
+            .notes
+            .push(format!("`{name}`: {cells} cells are not numbers and count as missing ({})", shown.join(", ")));
     }
     notation.lenient = lenient;
     let is_date = notation.dates.is_some();
@@ -180,6 +192,7 @@ fn settle(
     ));
     column.data = ColumnData::Number(values);
     column.is_date = is_date;
+    None
 }
 
 /// The notation that the rest of the file speaks for.
@@ -216,8 +229,15 @@ fn unclear(text: &Text, pair: &[Notation; 2]) -> Doubt {
     }
 }
 
-/// The message on cells that do not fit the rest of a column.
-fn stray_cells(column: &TableColumn, text: &Text, strays: &[usize], notation: &Notation) -> Doubt {
+/// The message on cells that do not fit the rest of a column; rows are named by their number and, where there is one, their
+/// identifier.
+fn stray_cells(
+    column: &TableColumn,
+    text: &Text,
+    strays: &[usize],
+    notation: &Notation,
+    id: Option<&TableColumn>,
+) -> Doubt {
     let what = if notation.dates.is_some() { "dates" } else { "numbers" };
     let levels = Levels::of(text);
     let mut rows: BTreeMap<usize, Vec<usize>> = strays.iter().take(NAMED).map(|&k| (k, vec![])).collect();
@@ -234,7 +254,11 @@ fn stray_cells(column: &TableColumn, text: &Text, strays: &[usize], notation: &N
     let words: Vec<String> = listed
         .iter()
         .map(|&(&k, rows)| {
-            let numbers: Vec<String> = rows.iter().map(|row| (row + 1).to_string()).collect();
+            let number = |&row: &usize| match id.and_then(|id| id.cell(row)) {
+                Some(id) => format!("{} ({})", row + 1, super::builder::show(id.as_bytes())),
+                None => (row + 1).to_string(),
+            };
+            let numbers: Vec<String> = rows.iter().map(number).collect();
             let more = if levels.counts[k] > rows.len() { " and others" } else { "" };
             let s = if rows.len() > 1 { "s" } else { "" };
             format!("`{}` in row{s} {}{more}", super::builder::show(text.levels[k].as_bytes()), numbers.join(", "))
@@ -289,18 +313,18 @@ fn example(name: &str, text: &Text, notation: &Notation, iso: bool) -> Option<St
 
 /// The notes, those on many columns of one notation as one.
 fn notes(columns: &[TableColumn], found: &mut Understood) -> Vec<String> {
-    let mut told: BTreeMap<String, (String, Vec<&str>)> = BTreeMap::new();
+    let mut by_notation: BTreeMap<String, (String, Vec<&str>)> = BTreeMap::new();
     let mut notes = vec![];
     for note in std::mem::take(&mut found.notes) {
         let name = columns.iter().find(|c| note.starts_with(&format!("`{}`: ", c.name)));
         match name.and_then(|column| Some((column, found.notations.get(&column.name)?))) {
             Some((column, notation)) if note.contains(&notation.in_words()) && !notation.in_words().is_empty() => {
-                told.entry(notation.in_words()).or_insert_with(|| (note, vec![])).1.push(&column.name);
+                by_notation.entry(notation.in_words()).or_insert_with(|| (note, vec![])).1.push(&column.name);
             }
             _ => notes.push(note),
         }
     }
-    notes.extend(told.into_values().map(|(note, names)| match &names[..] {
+    notes.extend(by_notation.into_values().map(|(note, names)| match &names[..] {
         [] | [_] => note,
         [_, others @ ..] => {
             let shown = others[..others.len().min(NAMED)].join(", ");
@@ -345,10 +369,10 @@ pub(super) struct Convert {
 pub(super) fn as_text(options: &ReadOptions) -> (ReadOptions, Vec<Convert>) {
     let mut options = options.clone();
     let mut converts = vec![];
-    let told = (options.decimal, options.thousands, options.date_order);
+    let given = (options.decimal, options.thousands, options.date_order);
     let ReadOptions { fields, optional, notations, numeric, .. } = &mut options;
     for field in fields.iter_mut().chain(optional) {
-        let notation = match (field.kind, told) {
+        let notation = match (field.kind, given) {
             (Kind::Text, _) => None,
             (Kind::Date, (_, _, Some(order))) => Some(Notation { dates: Some(order), ..Notation::default() }),
             (Kind::Number, (Some(decimal), thousands, _)) => {

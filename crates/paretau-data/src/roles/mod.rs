@@ -8,7 +8,7 @@ use paretau_core::{Column, Design, Error, Features, Oracle, Result, Warning};
 use serde::{Deserialize, Serialize};
 
 use crate::read::ReadOptions;
-use crate::table::{ColumnData, Field, Kind, Table, TableColumn};
+use crate::table::{ColumnData, Table, TableColumn};
 
 pub use features::parse_list;
 pub(crate) use features::{looks_like_truth, matches_glob};
@@ -51,8 +51,10 @@ impl RoleSpec {
 
     /// Options for reading a file with these roles: identifiers stay as they are written, `007` included.
     pub fn read_options(&self) -> ReadOptions {
-        let fields = self.id.iter().map(|id| Field::new(id.clone(), Kind::Text)).collect();
-        ReadOptions { fields, ..ReadOptions::default() }
+        match &self.id {
+            Some(id) => ReadOptions::default().with_id(id.clone()),
+            None => ReadOptions::default(),
+        }
     }
 
     /// Columns with a role other than feature, with the role's name.
@@ -172,8 +174,11 @@ pub fn assign_all_arms(table: Table, spec: &RoleSpec) -> Result<Assigned> {
     give(table, spec, true)
 }
 
-fn give(table: Table, spec: &RoleSpec, several: bool) -> Result<Assigned> {
+fn give(mut table: Table, spec: &RoleSpec, several: bool) -> Result<Assigned> {
     check_spec(spec)?;
+    if spec.id.is_some() {
+        table.id.clone_from(&spec.id);
+    }
     for (_, name) in spec.named() {
         table.require(name)?;
     }

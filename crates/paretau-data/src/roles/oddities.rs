@@ -6,13 +6,15 @@ use crate::table::{ColumnData, TableColumn};
 const COUNTED_ROWS: usize = 50;
 /// Rows from which on different whole numbers under a name like `id` are identifiers.
 const NAMED_ROWS: usize = 10;
-/// Whole numbers from here on are not told apart by a 64-bit float.
+/// Whole numbers from here on are not all distinct in a 64-bit float.
 const INEXACT: f64 = 9_007_199_254_740_992.0;
 /// No identifier has so many digits; larger numbers are amounts in an odd unit.
 const NO_IDENTIFIER: f64 = 1e40;
+/// Digits that an identifier uses up; an amount in a tiny unit ends in zeros.
+const USED_DIGITS: usize = 14;
 
 /// Whether a column of numbers only says which row is which: 1, 2, 3, … in order, different whole numbers under a name
-/// such as `id`, or numbers of so many digits that no amount has them.
+/// such as `id`, or numbers of one length and of so many digits that no amount has them.
 pub(crate) fn names_rows(column: &TableColumn) -> bool {
     let ColumnData::Number(values) = &column.data else { return false };
     if column.is_date || values.len() < 3 || values.iter().any(|v| v.fract() != 0.0) {
@@ -26,8 +28,21 @@ pub(crate) fn names_rows(column: &TableColumn) -> bool {
     if counts {
         return called_id || ((start == 0.0 || start == 1.0) && (unnamed || values.len() >= COUNTED_ROWS));
     }
-    let long = values.iter().all(|v| (INEXACT..NO_IDENTIFIER).contains(&v.abs()));
-    (long || (called_id && values.len() >= NAMED_ROWS)) && all_differ(values)
+    ((called_id && values.len() >= NAMED_ROWS) || are_long_codes(values)) && all_differ(values)
+}
+
+/// Whether numbers look like codes of many digits. An amount that was only scaled has both signs, several lengths or zeros at
+/// its end, and must not be lost: it may be a confounder.
+fn are_long_codes(values: &[f64]) -> bool {
+    let range = |(lo, hi): (f64, f64), &v: &f64| (lo.min(v), hi.max(v));
+    let (lo, hi) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), range);
+    if !(lo >= INEXACT && hi < NO_IDENTIFIER) || lo.log10().floor() != hi.log10().floor() {
+        return false;
+    }
+    // The shortest text that reads as the same number: 1.5e19 has two digits, a code of 20 digits has 16 or 17 or, with
+    // zeros in the right places, somewhat fewer.
+    let used = |v: f64| format!("{v:e}").bytes().take_while(|b| *b != b'e').filter(u8::is_ascii_digit).count();
+    values.iter().filter(|v| used(**v) >= USED_DIGITS).count() * 10 >= values.len() * 9
 }
 
 fn all_differ(values: &[f64]) -> bool {
@@ -116,7 +131,11 @@ mod tests {
         assert!(!names_rows(&column("humid", shuffled())));
         assert!(!names_rows(&column("x", vec![1.0, 2.0, 3.0])));
         assert!(names_rows(&column("x", (1..=60).map(f64::from).collect())));
-        assert!(names_rows(&column("card", (1..=9).map(|i| 4e19 + f64::from(i) * 1e6).collect())));
+        assert!(names_rows(&column("card", (1..=9).map(|i| 4e19 + f64::from(i) * 1e6 / 7.0).collect())));
+        let noise = |i: i32| (f64::from(i) * 12.9898).sin() * 43_758.545_3 % 1.0;
+        assert!(!names_rows(&column("scaled", (1..=99).map(|i| noise(i) * 1e19).collect())), "both signs");
+        assert!(!names_rows(&column("scaled", (1..=99).map(|i| noise(i).abs() * 1e22).collect())), "several lengths");
+        assert!(!names_rows(&column("age", (20..=90).map(|i| f64::from(i) * 1e19).collect())), "few digits");
         assert!(!names_rows(&column("x", (1..=9).map(|i| 4e299 + f64::from(i) * 1e290).collect())));
         assert!(!names_rows(&column("id", vec![0.5, 1.5, 2.5])));
         assert!(!names_rows(&column("id", [1.0, 2.0].repeat(10))));

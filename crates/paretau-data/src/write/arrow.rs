@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::builder::StringBuilder;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, TimestampMillisecondArray};
 use arrow_ipc::writer::FileWriter;
-use arrow_schema::{DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{ArrowError, DataType, Field as ArrowField, Schema, SchemaRef, TimeUnit};
 use paretau_core::{Error, Result};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
@@ -36,14 +36,7 @@ enum Writer {
 
 impl ArrowSink {
     pub(super) fn create(path: &Path, fields: &[Field], format: Format) -> Result<Self> {
-        let arrow_type = |kind: Kind| match kind {
-            Kind::Number => DataType::Float64,
-            Kind::Date => DataType::Timestamp(TimeUnit::Millisecond, None),
-            Kind::Text => DataType::Utf8,
-        };
-        let schema: SchemaRef = Arc::new(Schema::new(
-            fields.iter().map(|f| ArrowField::new(&f.name, arrow_type(f.kind), true)).collect::<Vec<_>>(),
-        ));
+        let schema = schema(fields);
         let file = BufWriter::with_capacity(1 << 17, AtomicFile::create(path)?);
         let writer = if format == Format::Parquet {
             let properties = WriterProperties::builder()
@@ -58,27 +51,7 @@ impl ArrowSink {
     }
 
     pub(super) fn write(&mut self, batch: &Table) -> Result<()> {
-        let columns = batch
-            .columns()
-            .iter()
-            .map(|column| -> ArrayRef {
-                match &column.data {
-                    ColumnData::Number(values) if column.is_date => {
-                        let millis = |v: &f64| (!v.is_nan()).then(|| (v * 86_400e3).round() as i64);
-                        Arc::new(values.iter().map(millis).collect::<TimestampMillisecondArray>())
-                    }
-                    ColumnData::Number(values) => {
-                        Arc::new(values.iter().map(|v| (!v.is_nan()).then_some(*v)).collect::<Float64Array>())
-                    }
-                    ColumnData::Text(text) => {
-                        let mut out = StringBuilder::new();
-                        (0..text.codes.len()).for_each(|i| out.append_option(text.get(i)));
-                        Arc::new(out.finish())
-                    }
-                }
-            })
-            .collect();
-        let batch = RecordBatch::try_new(self.schema.clone(), columns).map_err(|e| failed(&self.path, e))?;
+        let batch = record_batch(batch, &self.schema).map_err(|e| failed(&self.path, e))?;
         match &mut self.writer {
             Writer::Parquet(writer) => writer.write(&batch).map_err(|e| failed(&self.path, e)),
             // A reader holds a batch of the file as it was written, so that long ones are cut.
@@ -100,6 +73,41 @@ impl ArrowSink {
         };
         file.into_inner().map_err(|e| Error::Io { path, source: e.into_error() })?.commit()
     }
+}
+
+/// The Arrow schema of columns.
+pub(crate) fn schema(fields: &[Field]) -> SchemaRef {
+    let arrow_type = |kind: Kind| match kind {
+        Kind::Number => DataType::Float64,
+        Kind::Date => DataType::Timestamp(TimeUnit::Millisecond, None),
+        Kind::Text => DataType::Utf8,
+    };
+    Arc::new(Schema::new(fields.iter().map(|f| ArrowField::new(&f.name, arrow_type(f.kind), true)).collect::<Vec<_>>()))
+}
+
+/// A table as a record batch of its schema.
+pub(crate) fn record_batch(table: &Table, schema: &SchemaRef) -> std::result::Result<RecordBatch, ArrowError> {
+    let columns = table
+        .columns()
+        .iter()
+        .map(|column| -> ArrayRef {
+            match &column.data {
+                ColumnData::Number(values) if column.is_date => {
+                    let millis = |v: &f64| (!v.is_nan()).then(|| (v * 86_400e3).round() as i64);
+                    Arc::new(values.iter().map(millis).collect::<TimestampMillisecondArray>())
+                }
+                ColumnData::Number(values) => {
+                    Arc::new(values.iter().map(|v| (!v.is_nan()).then_some(*v)).collect::<Float64Array>())
+                }
+                ColumnData::Text(text) => {
+                    let mut out = StringBuilder::new();
+                    (0..text.codes.len()).for_each(|i| out.append_option(text.get(i)));
+                    Arc::new(out.finish())
+                }
+            }
+        })
+        .collect();
+    RecordBatch::try_new(schema.clone(), columns)
 }
 
 fn failed(path: &Path, error: impl std::error::Error + Send + Sync + 'static) -> Error {

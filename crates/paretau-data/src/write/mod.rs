@@ -1,6 +1,6 @@
 //! Writing tables: CSV, Parquet and Arrow, batch by batch, and whole or not at all.
 
-mod arrow;
+pub(crate) mod arrow;
 mod atomic;
 mod csv;
 

@@ -38,8 +38,8 @@ fn batches(text: &[u8], options: &ReadOptions, piece: usize, rows: usize) -> (Ve
     }
 }
 
-/// What can be told of a table or of its error; a missing number, which is not equal to itself, included.
-fn told(table: &Result<Table, String>) -> String {
+/// A table or its error as text; a missing number, which is not equal to itself, included.
+fn as_shown(table: &Result<Table, String>) -> String {
     match table {
         Ok(table) => format!("{table:?}"),
         Err(error) => error.clone(),
@@ -47,11 +47,11 @@ fn told(table: &Result<Table, String>) -> String {
 }
 
 fn is_the_same_in_any_pieces(text: &[u8], options: &ReadOptions) -> String {
-    let want = told(&whole(text, options, PIECE));
+    let want = as_shown(&whole(text, options, PIECE));
     let rows = batches(text, options, PIECE, 3);
     for piece in [1, 2, 3, 5, 7, 11, 16, 64] {
         let shown = String::from_utf8_lossy(text);
-        assert_eq!(told(&whole(text, options, piece)), want, "pieces of {piece} bytes of {shown:?}");
+        assert_eq!(as_shown(&whole(text, options, piece)), want, "pieces of {piece} bytes of {shown:?}");
         let pieces = batches(text, options, piece, 3);
         assert_eq!(pieces.1, rows.1, "batches from pieces of {piece} bytes of {shown:?}");
         if rows.1.is_empty() {
