@@ -1,11 +1,14 @@
 //! How often intervals hold the truth, and how often tests cry wolf, over fresh draws of known processes:
 //! `cargo run --release -p paretau-study --example coverage -- [--replicates 200] [--only NAME,…] [--out DIR]`.
 //!
-//! Writes `records.jsonl`, one line per draw, and `table.md`; `experiments/coverage` holds the committed ones.
+//! Writes `records.jsonl`, one line per draw, and `table.md`; `experiments/coverage` holds the committed ones. Draws that the
+//! folder's records hold already are not drawn again, so that a run may be stopped and taken up; a study of another build begins
+//! in a folder of its own.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // a command talks to people
 
 mod designs;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -23,7 +26,7 @@ const POPULATION: usize = 400_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (mut replicates, mut only, mut out, mut estimator) =
-        (200, vec![], PathBuf::from("coverage"), "lr-2".to_owned());
+        (200_u64, Vec::<String>::new(), PathBuf::from("coverage"), "lr-2".to_owned());
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         let value = args.next().ok_or_else(|| format!("{arg} needs a value"))?;
@@ -36,26 +39,84 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     std::fs::create_dir_all(&out)?;
-    let (mut lines, mut table) = (String::new(), HEADER.to_owned());
-    for process in PROCESSES.iter().filter(|p| only.is_empty() || only.iter().any(|o| o == p.name)) {
-        let truth = truth(process);
-        let records: Vec<Value> = (0..replicates)
-            .into_par_iter()
-            .map(|k| replicate(process, &truth, Seed(1000 + k as u64), &estimator))
-            .collect::<Result<_, _>>()
-            .map_err(|e| e.to_string())?;
-        for record in &records {
-            let mut record = record.clone();
-            shorten(&mut record);
-            let _ = writeln!(lines, "{record}");
+    let mut study = Study::open(out)?;
+    let wanted = |p: &&Process| only.is_empty() || only.iter().any(|o| o == p.name);
+    for process in PROCESSES.iter().filter(wanted) {
+        let missing: Vec<u64> =
+            (1000..1000 + replicates).filter(|seed| !study.records.contains_key(&key(process.name, *seed))).collect();
+        if missing.is_empty() {
+            continue;
         }
-        let row = summarise(process, &records);
-        print!("{row}");
-        table += &row;
+        let truth = truth(process);
+        for seeds in missing.chunks(AT_A_TIME) {
+            let found: Vec<Value> = seeds
+                .par_iter()
+                .map(|&seed| replicate(process, &truth, Seed(seed), &estimator))
+                .collect::<Result<_, _>>()
+                .map_err(|e| e.to_string())?;
+            study.add(found)?;
+        }
+        print!("{}", summarise(process, &study.of(process)));
     }
-    std::fs::write(out.join("records.jsonl"), lines)?;
-    std::fs::write(out.join("table.md"), table)?;
+    // The table follows the records even where nothing was missing.
+    study.add(vec![])?;
     Ok(())
+}
+
+/// Draws after which records are kept.
+const AT_A_TIME: usize = 10;
+
+/// Where a record stands: by process, in the order of the list, and seed.
+type Key = (usize, u64);
+
+fn key(process: &str, seed: u64) -> Key {
+    (PROCESSES.iter().position(|p| p.name == process).unwrap_or(usize::MAX), seed)
+}
+
+/// What has been drawn so far.
+struct Study {
+    out: PathBuf,
+    records: BTreeMap<Key, Value>,
+}
+
+impl Study {
+    fn open(out: PathBuf) -> Result<Self, Box<dyn std::error::Error>> {
+        let mut study = Self { out, records: BTreeMap::new() };
+        if let Ok(lines) = std::fs::read_to_string(study.out.join("records.jsonl")) {
+            for line in lines.lines() {
+                let record: Value = serde_json::from_str(line)?;
+                let process = record["process"].as_str().unwrap_or_default().to_owned();
+                study.records.insert(key(&process, record["seed"].as_u64().unwrap_or_default()), record);
+            }
+        }
+        Ok(study)
+    }
+
+    /// Keeps further records, in files that are replaced whole.
+    fn add(&mut self, found: Vec<Value>) -> std::io::Result<()> {
+        for mut record in found {
+            shorten(&mut record);
+            let process = record["process"].as_str().unwrap_or_default().to_owned();
+            self.records.insert(key(&process, record["seed"].as_u64().unwrap_or_default()), record);
+        }
+        let mut lines = String::new();
+        self.records.values().for_each(|record| {
+            let _ = writeln!(lines, "{record}");
+        });
+        let measured = PROCESSES.iter().map(|process| (process, self.of(process))).filter(|(_, own)| !own.is_empty());
+        let table = measured.fold(HEADER.to_owned(), |table, (process, own)| table + &summarise(process, &own));
+        for (name, text) in [("records.jsonl", lines), ("table.md", table)] {
+            let (new, path) = (self.out.join(format!("{name}.new")), self.out.join(name));
+            std::fs::write(&new, text)?;
+            std::fs::rename(new, path)?;
+        }
+        Ok(())
+    }
+
+    fn of(&self, process: &Process) -> Vec<Value> {
+        let own = self.records.range(key(process.name, 0)..=key(process.name, u64::MAX));
+        own.map(|(_, record)| record.clone()).collect()
+    }
 }
 
 /// Six digits of every number: more than a rate over draws can use.
@@ -144,6 +205,7 @@ fn replicate(process: &Process, truth: &Truth, seed: Seed, estimator: &str) -> p
     for (population, truth) in Population::ALL.into_iter().zip(truth.averages) {
         record[population.name()] = averages.of(population).map_or(Value::Null, |e| entry(e, truth));
     }
+    record["extrapolated"] = averages.extrapolated.iter().map(|found| json!(found.population.name())).collect();
     record["targeted"] = averages.targeted.map_or(Value::Null, |e| entry(e, truth.averages[0]));
     if let Some(ratios) = averages.ratios {
         let (p0, p1) = truth.means;
@@ -201,8 +263,8 @@ fn overlap(model: &Model) -> Value {
 }
 
 const HEADER: &str = "\
-| process | what is hard | ATE covered | bias/sd | se/sd | ATT | ATC | ATO | TMLE | headline covered | headline ATE | none | groups | band | tree zero out | subgroups zero out | ratios |
-|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
+| process | what is hard | draws | ATE covered | bias/sd | se/sd | ATT | ATC | ATO | TMLE | headline covered | headline ATE | none | warned | groups | band | tree zero out | subgroups zero out | ratios |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
 ";
 
 fn summarise(process: &Process, records: &[Value]) -> String {
@@ -217,6 +279,15 @@ fn summarise(process: &Process, records: &[Value]) -> String {
         format!("{:.1}", 100.0 * hits.iter().filter(|h| **h).count() as f64 / hits.len() as f64)
     };
     let share = |name: &str| percent(records.iter().filter_map(|r| covered(r, name)).collect());
+    // An average that rests on extrapolation is shown without its interval: its draws do not count, their share is named.
+    let flagged = |r: &Value, name: &str| {
+        r["extrapolated"].as_array().is_some_and(|all| all.iter().any(|found| found.as_str() == Some(name)))
+    };
+    let shown = |name: &str| {
+        let held = percent(records.iter().filter(|r| !flagged(r, name)).filter_map(|r| covered(r, name)).collect());
+        let withheld = records.iter().filter(|r| flagged(r, name)).count();
+        if withheld == 0 { held } else { format!("{held} ({:.0})", 100.0 * withheld as f64 / records.len() as f64) }
+    };
     let errors: Vec<f64> =
         records.iter().filter_map(|r| Some(r["ate"]["value"].as_f64()? - r["ate"]["truth"].as_f64()?)).collect();
     let n = errors.len().max(1) as f64;
@@ -227,6 +298,9 @@ fn summarise(process: &Process, records: &[Value]) -> String {
     let of_headline = percent(records.iter().filter_map(headline).collect());
     let is_ate = percent(records.iter().map(|r| r["headline"] == "ate").collect());
     let none = percent(records.iter().map(|r| r["headline"].is_null()).collect());
+    // The rule about overlap: the headline moves or is withheld, or a serious warning stands beside it.
+    let fires = |r: &Value| r["headline"] != "ate" || r["warned"] == true;
+    let warned = percent(records.iter().map(fires).collect());
     let groups = || records.iter().flat_map(|r| r["groups"].as_array().into_iter().flatten());
     let inside = |g: &Value, lo: &Value, hi: &Value| -> Option<bool> {
         let truth = g["truth"].as_f64()?;
@@ -244,15 +318,16 @@ fn summarise(process: &Process, records: &[Value]) -> String {
     let (risk, odds) = (share("risk_ratio"), share("odds_ratio"));
     let ratios = if risk == "–" { risk } else { format!("{risk}, {odds}") };
     format!(
-        "| {} | {} | {} | {:.2} | {:.2} | {} | {} | {} | {} | {of_headline} | {is_ate} | {none} | {each} | {band} | {} | {} | {ratios} |\n",
+        "| {} | {} | {} | {} | {:.2} | {:.2} | {} | {} | {} | {} | {of_headline} | {is_ate} | {none} | {warned} | {each} | {band} | {} | {} | {ratios} |\n",
         process.name,
         process.about,
-        share("ate"),
+        records.len(),
+        shown("ate"),
         bias / sd.max(1e-12),
         se / sd.max(1e-12),
-        share("att"),
-        share("atc"),
-        share("ato"),
+        shown("att"),
+        shown("atc"),
+        shown("ato"),
         share("targeted"),
         alarms("tree"),
         alarms("subgroups"),

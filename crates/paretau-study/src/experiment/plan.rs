@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::figures::FigureSpec;
 use super::illustration::Illustration;
+use super::reading::Reading;
 use super::records::Record;
 use crate::tune::TuneSpec;
 use paretau::registry;
@@ -138,6 +139,9 @@ pub struct DataSpec {
     /// The columns' roles, for files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roles: Option<RoleSpec>,
+    /// How the file is written, where its cells do not show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reading: Option<Reading>,
     /// Realisation numbers; of a set of the catalog all that are present when not given.
     #[serde(default)]
     pub realisations: Vec<u64>,
@@ -155,14 +159,19 @@ fn is_yes(value: &bool) -> bool {
 impl DataSpec {
     /// All that decides the rows, but for the realisation.
     pub(super) fn content(&self) -> Value {
-        json!({
+        let mut content = json!({
             "dataset": self.dataset,
             "simulator": self.simulator,
             "params": self.params,
             "file": self.file,
             "header": self.header,
             "roles": self.roles,
-        })
+        });
+        // Not there unless given: keys of older records stay what they are.
+        if let (Some(fields), Some(reading)) = (content.as_object_mut(), &self.reading) {
+            fields.insert("reading".to_owned(), json!(reading));
+        }
+        content
     }
 
     /// One source: the first set of the catalog that is present, else the simulator.
@@ -423,6 +432,11 @@ impl Plan {
             }
             if let Some(name) = &data.simulator {
                 check_simulator(name, &data.params)?;
+            }
+            match &data.reading {
+                Some(reading) if data.file.is_some() => reading.check()?,
+                Some(_) => return wrong(format!("data `{}` has reading options, but names no file", data.name)),
+                None => {}
             }
             match (data.dataset.is_empty(), &data.simulator, &data.file) {
                 (false, _, None) | (true, Some(_), None) => {}

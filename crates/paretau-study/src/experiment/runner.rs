@@ -6,18 +6,21 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use paretau_core::{Error, Event, Observer, Params, Result, Seed, Split};
-use paretau_data::{Dataset, ReadOptions, RoleSpec, Table, assign};
+use paretau_data::{Dataset, RoleSpec, Table, assign};
 use paretau_eval::{Evidence, METRICS, encoders_of};
 use paretau_nuisance::Observed;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::cell::{Cell, Shard};
 use super::plan::{DataSpec, Plan};
 use super::progress::{OnCellDone, TimeLeft};
 use super::records::{Record, StudyRecords};
-use super::search::{self, Searches};
+use super::search::{self, Searches, TunedParams};
 use crate::quiet::Quiet;
 use paretau::identity::rows_digest;
+use paretau::task::{Executor, Outcome, Task};
 use paretau::{FitOptions, fit};
 
 /// Where and how to run.
@@ -52,6 +55,11 @@ pub struct RunReport {
 
 /// Runs a plan and writes its tables.
 pub fn run(plan: &Plan, options: &RunOptions<'_>) -> Result<RunReport> {
+    run_on(plan, options, None)
+}
+
+/// The same with searches and cells done by an executor, whose workers find the plan's files in the same folder.
+pub fn run_on(plan: &Plan, options: &RunOptions<'_>, executor: Option<&dyn Executor>) -> Result<RunReport> {
     let cells: Vec<Cell> = Cell::all(plan)
         .into_iter()
         .enumerate()
@@ -71,14 +79,10 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>) -> Result<RunReport> {
     // What failed is tried again: a full disk or a missing file may be mended by now.
     let open: Vec<&Cell> =
         cells.iter().filter(|cell| lock().get(&cell.key()).is_none_or(|record| record.error.is_some())).collect();
-    let searches = search::searches(&open, options)?;
+    let searches = search::searches(&open, options, executor)?;
     options.observer.event(&Event::Stage { name: plan.name.clone(), total: Some(open.len() as u64) });
     let time_left = Mutex::new(TimeLeft::start(&open, lock().of(&cells).into_iter()));
-    open.par_iter().try_for_each(|cell| -> Result<()> {
-        if options.observer.interrupted() {
-            return Err(Error::Interrupted);
-        }
-        let record = run_cell(cell, &searches, options)?;
+    let keep = |record: Record| -> Result<()> {
         lock().append(record.clone())?;
         // Called under the lock, so that counts rise from call to call.
         let mut time_left = time_left.lock().unwrap_or_else(PoisonError::into_inner);
@@ -88,7 +92,19 @@ pub fn run(plan: &Plan, options: &RunOptions<'_>) -> Result<RunReport> {
             on_cell_done(&progress);
         }
         Ok(())
-    })?;
+    };
+    match executor {
+        None => open.par_iter().try_for_each(|cell| -> Result<()> {
+            if options.observer.interrupted() {
+                return Err(Error::Interrupted);
+            }
+            keep(run_cell(cell, search_of(cell, &searches), options)?)
+        })?,
+        Some(executor) => {
+            let mut seen = SeenRows::new(&lock().of(&cells));
+            far_cells(&open, &searches, (options, executor), &mut seen, &keep)?;
+        }
+    }
     let mut records = lock();
     // Tables and page are about the whole plan, as far as all processes together have got.
     records.with_all(&Cell::all(plan), |all| super::write_results(plan, all, options.folder))?;
@@ -126,11 +142,20 @@ fn check_rows(records: &[&Record], options: &RunOptions<'_>) -> Result<()> {
     })
 }
 
+/// The search that a cell's parameters come from.
+fn search_of<'a>(cell: &Cell, searches: &'a Searches) -> Option<&'a std::result::Result<TunedParams, String>> {
+    search::key(cell).and_then(|key| searches.get(&key))
+}
+
 /// Runs one cell. A failure of the method is a record; only interruption and a full disk end the run.
-fn run_cell(cell: &Cell, searches: &Searches, options: &RunOptions<'_>) -> Result<Record> {
+fn run_cell(
+    cell: &Cell,
+    search: Option<&std::result::Result<TunedParams, String>>,
+    options: &RunOptions<'_>,
+) -> Result<Record> {
     let start = Instant::now();
     let (mut tuned, mut digest) = (None, None);
-    let outcome = match search::key(cell).and_then(|key| searches.get(&key)) {
+    let outcome = match search {
         None => scores(cell, &cell.method.params, options, &mut digest),
         Some(Err(message)) => Err(Error::unfit(message.clone())),
         Some(Ok(best)) => {
@@ -145,6 +170,120 @@ fn run_cell(cell: &Cell, searches: &Searches, options: &RunOptions<'_>) -> Resul
         Err(error) => (BTreeMap::new(), Some(error.to_string())),
     };
     Ok(Record { key: cell.key(), cell: cell.clone(), rows: digest, tuned, scores, error, seconds })
+}
+
+/// The task of one cell.
+#[derive(Serialize, Deserialize)]
+struct CellTask {
+    cell: Cell,
+    /// What a search found for it, or why it found nothing.
+    search: Option<std::result::Result<TunedParams, String>>,
+    data_folder: PathBuf,
+}
+
+/// The kind of a [`CellTask`].
+pub(crate) const CELL_TASK: &str = "cell";
+
+/// Does the task of one cell.
+pub(crate) fn perform_cell(task: &Task, observer: &dyn Observer) -> Result<Value> {
+    let CellTask { cell, search, data_folder } = task.work()?;
+    // What is not on this machine is no failure of the method.
+    check_there(&cell, cell.realisation, &data_folder)?;
+    let options = worker_options(&data_folder, observer);
+    let record = run_cell(&cell, search.as_ref(), &options)?;
+    serde_json::to_value(record).map_err(|e| Error::internal("a record", e))
+}
+
+/// The options of a worker, who keeps no records.
+pub(super) fn worker_options<'a>(data_folder: &'a Path, observer: &'a dyn Observer) -> RunOptions<'a> {
+    let (folder, shard) = (Path::new(""), Shard::WHOLE);
+    RunOptions { folder, resume: true, shard, data_folder, observer, on_cell_done: None }
+}
+
+/// An error if the files of a cell are not on this machine.
+pub(super) fn check_there(cell: &Cell, realisation: u64, folder: &Path) -> Result<()> {
+    match (cell.data.dataset.first(), &cell.data.simulator, &cell.data.file) {
+        (Some(name), _, _) => {
+            let set = Dataset::named(name)?;
+            if !set.realisations(folder).contains(&realisation) {
+                set.load(folder, realisation)?;
+            }
+            Ok(())
+        }
+        (None, None, Some(file)) => {
+            let path = data_file(folder, file, realisation);
+            std::fs::File::open(&path).map(drop).map_err(|source| Error::Io { path, source })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Digests of the rows of every data set and realisation, as far as records tell them.
+struct SeenRows(BTreeMap<(String, u64), String>);
+
+impl SeenRows {
+    fn new(records: &[&Record]) -> Self {
+        let mut seen = Self(BTreeMap::new());
+        for record in records {
+            if let Some(rows) = &record.rows {
+                seen.0.entry(Self::key(&record.cell)).or_insert_with(|| rows.clone());
+            }
+        }
+        seen
+    }
+
+    fn key(cell: &Cell) -> (String, u64) {
+        (cell.data.content().to_string(), cell.realisation)
+    }
+
+    /// Refuses a record of other rows: two machines hold different files under one name.
+    fn check(&mut self, record: &Record) -> Result<()> {
+        let Some(rows) = &record.rows else { return Ok(()) };
+        let seen = self.0.entry(Self::key(&record.cell)).or_insert_with(|| rows.clone());
+        if seen == rows {
+            return Ok(());
+        }
+        Err(Error::unfit(format!(
+            "workers read different rows of data set `{}`, realisation {}; every worker must read the same file",
+            record.cell.data.name, record.cell.realisation
+        )))
+    }
+}
+
+/// Cells done by an executor, each kept the moment its record arrives.
+fn far_cells(
+    open: &[&Cell],
+    searches: &Searches,
+    (options, executor): (&RunOptions<'_>, &dyn Executor),
+    seen: &mut SeenRows,
+    keep: &dyn Fn(Record) -> Result<()>,
+) -> Result<()> {
+    let data_folder = std::path::absolute(options.data_folder).unwrap_or_else(|_| options.data_folder.to_path_buf());
+    let task = |cell: &&Cell| {
+        let search = search_of(cell, searches).cloned();
+        Task::new(CELL_TASK, &CellTask { cell: (*cell).clone(), search, data_folder: data_folder.clone() })
+    };
+    let tasks = open.iter().map(task).collect::<Result<Vec<_>>>()?;
+    executor.perform(&tasks, options.observer, &mut |k, outcome| {
+        let cell = open[k];
+        let record: Record = match outcome {
+            Outcome::Done(_) => outcome.record()?,
+            Outcome::Lost(message) => Record {
+                key: cell.key(),
+                cell: cell.clone(),
+                rows: None,
+                tuned: search_of(cell, searches).and_then(|search| search.as_ref().ok().cloned()),
+                scores: BTreeMap::new(),
+                error: Some(message),
+                seconds: 0.0,
+            },
+        };
+        if record.key != cell.key() {
+            return Err(Error::unfit("a worker gave the record of another cell"));
+        }
+        seen.check(&record)?;
+        keep(record)
+    })
 }
 
 fn scores(
@@ -197,6 +336,11 @@ fn scores(
     Ok(out)
 }
 
+/// The file of a realisation.
+fn data_file(folder: &Path, file: &str, realisation: u64) -> PathBuf {
+    folder.join(file.replace("{i}", &realisation.to_string()))
+}
+
 /// The rows of a realisation and their roles.
 pub(super) fn rows(data: &DataSpec, realisation: u64, folder: &Path) -> Result<(Table, RoleSpec)> {
     if let Some(name) = data.dataset.first() {
@@ -209,9 +353,10 @@ pub(super) fn rows(data: &DataSpec, realisation: u64, folder: &Path) -> Result<(
             Ok((made.table()?, roles))
         }
         (None, Some(file)) => {
-            let path: PathBuf = folder.join(file.replace("{i}", &realisation.to_string()));
-            let table = paretau_data::read(&path, &ReadOptions { header: data.header, ..ReadOptions::default() })?;
-            Ok((table, data.roles.clone().unwrap_or_default()))
+            let path = data_file(folder, file, realisation);
+            let roles = data.roles.clone().unwrap_or_default();
+            let options = data.reading.clone().unwrap_or_default().options(roles.read_options(), data.header);
+            Ok((paretau_data::read(&path, &options)?, roles))
         }
         (None, None) => Err(Error::unfit(format!("data `{}` needs a simulator or a file", data.name))),
     }

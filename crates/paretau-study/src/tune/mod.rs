@@ -4,6 +4,7 @@
 //! The first trial is always the estimator's defaults, so that a search never ends with something worse by its own
 //! objective.
 
+mod fold;
 mod objective;
 mod search;
 mod space;
@@ -16,14 +17,15 @@ use paretau_data::{Assigned, RoleSpec, Table, assign};
 use paretau_kernels::numeric::mean;
 use serde::{Deserialize, Serialize};
 
-use crate::quiet::Quiet;
-use paretau::{FitOptions, fit};
+use paretau::task::Executor;
 
+pub(crate) use fold::{TRIAL_TASK, perform_fold};
 pub use objective::Objective;
 pub use search::Search;
 pub use space::{Dimension, Space};
 pub use trials::{Trial, Trials};
 
+use fold::{FarFolds, Rows};
 use objective::HeldOutLoss;
 
 /// How to search.
@@ -118,6 +120,17 @@ pub struct TuneReport {
 
 /// Searches parameters of an estimator on a table.
 pub fn tune(table: &Table, roles: &RoleSpec, options: &TuneOptions<'_>) -> Result<TuneReport> {
+    tune_on(table, roles, options, None)
+}
+
+/// The same with the fits done by an executor whose workers have the table. Trials of a grid or at random are all done at
+/// once; those that depend on earlier ones have their folds done at once.
+pub fn tune_on(
+    table: &Table,
+    roles: &RoleSpec,
+    options: &TuneOptions<'_>,
+    executor: Option<&dyn Executor>,
+) -> Result<TuneReport> {
     let spec = options.spec;
     spec.check()?;
     let entry = paretau::registry::find(options.estimator)?;
@@ -132,12 +145,31 @@ pub fn tune(table: &Table, roles: &RoleSpec, options: &TuneOptions<'_>) -> Resul
         Trials::open(options.records, options.resume, &trials::heading(entry.info().name, options, roles, &assigned))?;
     let proposals = space.capacity(spec.search).map_or(spec.trials, |most| spec.trials.min(most + 1));
     options.observer.event(&Event::Stage { name: "tuning".into(), total: Some(proposals as u64) });
-    for index in trials.len()..proposals {
-        let params = match index {
+    let propose = |index: usize, before: &[Trial]| -> Result<Params> {
+        Ok(match index {
             0 => spec.fixed.clone(),
-            _ => merged(&spec.fixed, search::propose(&space, spec.search, index, trials.all(), options.seed)?),
-        };
-        let trial = run_trial(index, params, table, roles, &assigned, &parts, &loss, trials.all(), options)?;
+            _ => merged(&spec.fixed, search::propose(&space, spec.search, index, before, options.seed)?),
+        })
+    };
+    let rows = Rows { table, roles, assigned: &assigned, parts: &parts };
+    if let Some(executor) = executor {
+        let far = FarFolds::new(rows, options, executor);
+        while trials.len() < proposals {
+            // Trials whose parameters do not depend on the others' losses.
+            let next = if spec.search == Search::Tpe { trials.len() + 1 } else { proposals };
+            let params = (trials.len()..next).map(|i| propose(i, trials.all())).collect::<Result<Vec<_>>>()?;
+            far.perform(&params, &loss, &mut trials)?;
+        }
+        return report(trials.into_all());
+    }
+    for index in trials.len()..proposals {
+        let params = propose(index, trials.all())?;
+        let trial = trial_of(index, params.clone(), parts.len(), trials.all(), |fold| {
+            if options.observer.interrupted() {
+                return Err(Error::Interrupted);
+            }
+            rows.fold_effects(fold, &params, options).and_then(|effects| loss.mean(&effects, &parts[fold].held_out))
+        })?;
         trials.append(trial)?;
         options.observer.event(&Event::Progress { done: index as u64 + 1 });
     }
@@ -173,37 +205,17 @@ fn merged(fixed: &Params, proposed: Params) -> Params {
     all
 }
 
-/// One trial over all folds, given up early when its first folds are worse than half of the earlier trials'.
-#[allow(clippy::too_many_arguments)]
-fn run_trial(
+/// One trial from the losses of its folds, given up early when its first folds are worse than half of the earlier trials'.
+fn trial_of(
     index: usize,
     params: Params,
-    table: &Table,
-    roles: &RoleSpec,
-    assigned: &Assigned,
-    parts: &[Fold],
-    loss: &HeldOutLoss,
+    folds: usize,
     before: &[Trial],
-    options: &TuneOptions<'_>,
+    mut loss: impl FnMut(usize) -> Result<f64>,
 ) -> Result<Trial> {
     let mut trial = Trial { index, params, folds: vec![], value: None, given_up: false, error: None };
-    let quiet = Quiet(options.observer);
-    for (number, part) in parts.iter().enumerate() {
-        if options.observer.interrupted() {
-            return Err(Error::Interrupted);
-        }
-        let pick = |rows: &[usize]| table.select(&rows.iter().map(|&i| assigned.rows[i]).collect::<Vec<_>>());
-        let fit_options = FitOptions {
-            params: trial.params.clone(),
-            seed: options.seed,
-            valid_share: options.valid_share,
-            observer: &quiet,
-            ..FitOptions::new(options.estimator)
-        };
-        let outcome = fit(pick(&part.train), roles, &fit_options)
-            .and_then(|model| model.predict(&pick(&part.held_out)))
-            .and_then(|predictions| loss.mean(&predictions.arms[0], &part.held_out));
-        match outcome {
+    for fold in 0..folds {
+        match loss(fold) {
             Ok(loss) => trial.folds.push(loss),
             Err(Error::Interrupted) => return Err(Error::Interrupted),
             Err(error) => {
@@ -211,7 +223,7 @@ fn run_trial(
                 return Ok(trial);
             }
         }
-        if number + 1 < parts.len() && worse_than_median(&trial, before) {
+        if fold + 1 < folds && worse_than_median(&trial, before) {
             trial.given_up = true;
             return Ok(trial);
         }
