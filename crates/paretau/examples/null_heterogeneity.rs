@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         names = vec!["causal-forest".to_owned(), "lr-2".to_owned()];
     }
     let roles = RoleSpec::new("t", "y");
-    println!("{trials} trials of {n} rows without heterogeneity; said to differ at 5 %:");
+    println!("{trials} trials of {n} rows without heterogeneity; found to differ at 5 %:");
     for name in &names {
         let (mut counts, mut basis) = ([0_u32; 2], Basis::NewRows);
         for trial in 0..trials {

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::groups::GroupEffects;
 use crate::nuisances::NuisanceReport;
+use crate::scored_rows::Coefficient;
 
 /// Everything a model knows about its own making.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -34,6 +35,9 @@ pub struct About {
     /// Effects of the groups that were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups: Option<GroupEffects>,
+    /// Best linear projection of the effect on the columns that were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub projection: Option<Vec<Coefficient>>,
     /// Who predicts outcomes and treatment of the rows, and how well.
     pub nuisances: NuisanceReport,
     /// What the fit had to say.
@@ -89,6 +93,16 @@ pub struct Arm {
     /// All averages of arms beyond the first treated one, whose own are [`About::averages`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub averages: Option<Averages>,
+}
+
+impl Arm {
+    /// For arms beyond the first treated one: the average that the data can speak about best, and over whom.
+    pub fn headline(&self) -> Option<(Population, Estimate)> {
+        match &self.averages {
+            Some(averages) => averages.headline(),
+            None => self.ate.map(|ate| (Population::Ate, ate)),
+        }
+    }
 }
 
 /// A number with its standard error and 95 % interval.
@@ -149,12 +163,24 @@ pub struct Averages {
     /// Which one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Population>,
+    /// The averages that rest on extrapolation: nobody knows how often their intervals hold the truth.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extrapolated: Vec<Extrapolated>,
     /// A second opinion on `ate`: targeted maximum likelihood by the same nuisances and weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub targeted: Option<Estimate>,
     /// Ratios of the outcome's probabilities, where it is yes/no.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratios: Option<RatioEstimates>,
+}
+
+/// An average about which the data can hardly speak.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Extrapolated {
+    /// Over whom it is taken.
+    pub population: Population,
+    /// Why.
+    pub reason: String,
 }
 
 /// Probabilities of a yes/no outcome, had everybody been in either arm, and their ratios.
@@ -257,6 +283,11 @@ impl Averages {
             let reason = self.reason.as_deref().unwrap_or("too few rows carry it");
             Error::unfit(format!("there is no average effect over {}: {reason}", population.words()))
         })
+    }
+
+    /// Why an average rests on extrapolation; `None` when it does not.
+    pub fn extrapolates(&self, population: Population) -> Option<&str> {
+        self.extrapolated.iter().find(|found| found.population == population).map(|found| found.reason.as_str())
     }
 
     /// The average that the data can speak about best, and over whom.

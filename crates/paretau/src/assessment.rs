@@ -1,4 +1,4 @@
-//! What can be said about a fit's training rows, computed once: propensities, weights, averages, overlap, findings and
+//! What is known about a fit's training rows, computed once: propensities, weights, averages, overlap, findings and
 //! warnings. The page, the summary, the model file and `effect` all show what stands here.
 
 use std::borrow::Cow;
@@ -8,11 +8,11 @@ use paretau_data::TableColumn;
 use paretau_nuisance::weights::BOUND;
 use paretau_nuisance::{
     LEAST_EFFECTIVE_ROWS, Nuisance, Observed, OverlapOptions, OverlapReport, RowEvidence, Rule, StackedNuisances,
-    Weights, average_effect, effective_rows, overlap_report, ratios, targeted_average,
+    Weights, average_effect, effective_rows, extrapolation, overlap_report, ratios, targeted_average,
 };
 use paretau_report::Findings;
 
-use crate::about::{Arm, Averages, Estimate, Population, RatioEstimates};
+use crate::about::{Arm, Averages, Estimate, Extrapolated, Population, RatioEstimates};
 use crate::evaluate::HeldOutScores;
 use crate::fit::{Fitted, Uncertainty};
 use crate::groups::{self, GroupEffects, TrainingEvidence};
@@ -120,7 +120,15 @@ impl<'a> Weighted<'a> {
         } else {
             (None, None)
         };
-        let extrapolates = self.overlap.extrapolates();
+        let mut extrapolated = vec![];
+        for population in Population::ALL {
+            let found = extrapolation(&rows, &self.nuisance, inverse, &self.overlap, population.estimand())?;
+            extrapolated.extend(found.map(|reason| Extrapolated { population, reason }));
+        }
+        let why = |population: Population| {
+            extrapolated.iter().find(|found| found.population == population).map(|found| found.reason.clone())
+        };
+        let extrapolates = why(Population::Ate);
         let few = || {
             let few = self.overlap.arms.iter().map(|arm| arm.n).min().unwrap_or(0);
             format!(
@@ -142,7 +150,7 @@ impl<'a> Weighted<'a> {
         });
         let (headline, reason) = match (asked, extrapolates) {
             _ if apart.is_some() => (None, apart),
-            (Some(asked), reason) => {
+            (Some(asked), _) => {
                 let found = match asked {
                     Population::Ate => ate,
                     Population::Att => att,
@@ -151,14 +159,14 @@ impl<'a> Weighted<'a> {
                 };
                 match found {
                     None => (None, Some(few())),
-                    Some(_) => (Some(asked), reason.filter(|_| asked != Population::Ato)),
+                    Some(_) => (Some(asked), why(asked)),
                 }
             }
             (None, None) if ate.is_some() => (Some(Population::Ate), None),
             (None, Some(reason)) if ato.is_some() => (Some(Population::Ato), Some(reason)),
             (None, _) => (ato.map(|_| Population::Ato), Some(few())),
         };
-        Ok(Averages { ate, att, atc, ato, headline, reason, asked, targeted, ratios })
+        Ok(Averages { ate, att, atc, ato, headline, reason, asked, extrapolated, targeted, ratios })
     }
 }
 
@@ -169,7 +177,7 @@ impl Assessment {
         let own = fitted.prepared.encoded_for(nuisances::HANDLES)?;
         let readable = own.as_ref().unwrap_or(&fitted.prepared);
         let first = fitted.prepared.pair(1, &fitted.predictions[0])?;
-        let stacked = stack(readable, fitted, 1, ctx)?;
+        let stacked = stack(readable, fitted, (1, uncertainty.individual), ctx)?;
         let nuisances = NuisanceReport::of(&stacked, &first.design);
         let StackedNuisances { nuisance, propensity_model, outcome_models, .. } = stacked;
         let weighted = Weighted::new(&first, nuisance)?;
@@ -197,8 +205,8 @@ impl Assessment {
         let propensity_weights =
             PropensityWeights::new(own.as_ref().map(|own| own.encoder.clone()), propensity_model, map);
         let arms = arms(fitted, readable, (averages.ate, wishes), (&mut intervals, &mut evidence), ctx)?;
-        if uncertainty.individual && arms.len() == 2 {
-            intervals.add_individual(outcome_models, &weighted);
+        if let (Some(models), 2) = (outcome_models, arms.len()) {
+            intervals.add_individual(models, &weighted);
         }
         let held_out_scores = fitted.held_out.then(|| HeldOutScores::of(&weighted, ctx.seed)).transpose()?;
         let mut overlap = weighted.overlap;
@@ -234,9 +242,14 @@ fn evidence_of(
     Ok(TrainingEvidence::new(&weighted.evidence(&observed, population), tau, population, rows, ctx.seed))
 }
 
-/// Nuisances of the control and the `k`-th arm.
-fn stack(readable: &Prepared, fitted: &Fitted, k: usize, ctx: &FitContext<'_>) -> Result<StackedNuisances> {
-    nuisances::of_design(&readable.pair(k, &fitted.predictions[k - 1])?.design, ctx)
+/// Nuisances of the control and the `k`-th arm, perhaps with models of the outcomes for new rows.
+fn stack(
+    readable: &Prepared,
+    fitted: &Fitted,
+    (k, keeps_models): (usize, bool),
+    ctx: &FitContext<'_>,
+) -> Result<StackedNuisances> {
+    nuisances::of_design_keeping(&readable.pair(k, &fitted.predictions[k - 1])?.design, keeps_models, ctx)
 }
 
 /// Adds the uncertainty of the `k`-th arm's effects; gives the standard errors of its training rows.
@@ -276,7 +289,7 @@ fn arms(
             1 => (first, None),
             _ => {
                 let pair = prepared.pair(k, &fitted.predictions[k - 1])?;
-                let weighted = Weighted::new(&pair, stack(readable, fitted, k, ctx)?.nuisance)?;
+                let weighted = Weighted::new(&pair, stack(readable, fitted, (k, false), ctx)?.nuisance)?;
                 add_arm(intervals, fitted, (readable, &weighted, k), &wishes.uncertainty, ctx)?;
                 let averages = weighted.averages(wishes.estimand)?;
                 let population = averages.headline.unwrap_or(Population::Ate);

@@ -13,15 +13,18 @@ use paretau_data::{Assigned, Encoder, EncoderPolicy, RoleSpec, Table, assign};
 use paretau_eval::losses::{difference, dr_losses, r_losses, t_losses};
 use paretau_eval::truth::{ate_error, pehe, pehe_rel};
 use paretau_nuisance::inference::{Score, mean};
-use paretau_nuisance::{Observed, design_folds};
-use serde::Serialize;
+use paretau_nuisance::{Observed, folds_up_to};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::auto::{Effort, Shape, candidates};
+use crate::identity::rows_digest;
 use crate::nuisances::{Yardstick, yardstick};
 use crate::observers::Quiet;
 use crate::registry;
+use crate::task::{Executor, Outcome, Task, TaskData};
 
-/// Probability with which an interval of a difference covers it; estimators whose interval holds 0 are not told apart.
+/// Probability with which an interval of a difference covers it; estimators whose interval holds 0 cannot be distinguished.
 const LEVEL: f64 = 0.95;
 
 /// What to compare and how.
@@ -110,22 +113,32 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The sentence about who cannot be told apart.
+    /// The sentence about estimators that cannot be distinguished.
     pub fn verdict(&self) -> String {
         let ties: Vec<&str> = self.rows.iter().filter(|r| r.ties_with_best).map(|r| r.estimator.as_str()).collect();
         match &ties[..] {
             [] => "no estimator could be fitted".to_owned(),
             [best] if self.rows.iter().filter(|r| r.error.is_none()).count() > 1 => {
-                format!("{best} has the lowest loss, and every other one is told apart from it")
+                format!("{best} has the lowest loss, and every other one is distinguishable from it")
             }
             [only] => format!("{only} is the only one with a loss"),
-            several => format!("these cannot be told apart: {}", several.join(", ")),
+            several => format!("these cannot be distinguished: {}", several.join(", ")),
         }
     }
 }
 
 /// Compares estimators on a table with two arms.
 pub fn compare(table: Table, roles: &RoleSpec, options: &CompareOptions<'_>) -> Result<Comparison> {
+    compare_on(table, roles, options, None)
+}
+
+/// The same with the fits done by an executor whose workers have the table.
+pub fn compare_on(
+    table: Table,
+    roles: &RoleSpec,
+    options: &CompareOptions<'_>,
+    executor: Option<&dyn Executor>,
+) -> Result<Comparison> {
     // Names are checked before the data are touched.
     let named = options.estimators.iter().map(|name| name.trim()).filter(|name| !name.is_empty()).collect::<Vec<_>>();
     let all = named == [CompareOptions::ALL];
@@ -152,20 +165,46 @@ pub fn compare(table: Table, roles: &RoleSpec, options: &CompareOptions<'_>) -> 
     } else if wanted.is_empty() {
         wanted = usual(&Shape::of(&yard.design));
     }
-    let folds = design_folds(&yard.design, options.folds, options.seed.named("compare"))?;
-    let mut encodings = Encodings { assigned: &assigned, folds: &folds, kept: vec![] };
+    let folds = compare_folds(&assigned, options.folds, options.seed)?;
     let truth = assigned.oracle.as_ref();
     let rows = Observed::of(&yard.design)?;
     let mut found = vec![];
     let steps = (wanted.len() * folds.len()) as u64;
     ctx.event(&Event::Stage { name: "comparing estimators".to_owned(), total: Some(steps) });
+    let mut far = match executor {
+        Some(executor) => Some(far_folds(&wanted, &assigned, roles, (options, &ctx), executor)?.into_iter()),
+        None => None,
+    };
+    let mut encodings = Encodings { assigned: &assigned, folds: &folds, kept: vec![] };
     for (k, name) in wanted.iter().enumerate() {
-        let done = |fold: usize| ctx.event(&Event::Progress { done: (k * folds.len() + fold) as u64 });
-        match held_out_effects(name, &mut encodings, &ctx, &done) {
-            Ok((tau, seconds)) => found.push(Found::new(name, &tau, seconds, (&rows, &yard)).scored(&tau, truth)?),
-            Err(Error::Interrupted) => return Err(Error::Interrupted),
-            Err(error) => found.push(Found::failed(name, &error)),
+        let mut fold = |fold: usize| match &mut far {
+            Some(far) => far.next().unwrap_or_else(|| Err(Error::internal("a comparison", "a fold is missing"))),
+            None => {
+                let done = fold_effects(name, fold, &mut encodings, &ctx);
+                ctx.event(&Event::Progress { done: (k * folds.len() + fold + 1) as u64 });
+                done
+            }
+        };
+        let (mut tau, mut seconds, mut failed) = (vec![f64::NAN; assigned.t.len()], 0.0, None);
+        for (number, part) in folds.iter().enumerate() {
+            // Of folds done elsewhere those behind a failure are there all the same, and are passed over.
+            if failed.is_some() && executor.is_none() {
+                break;
+            }
+            match fold(number) {
+                Ok(done) => {
+                    part.held_out.iter().zip(&done.tau).for_each(|(&i, v)| tau[i] = *v);
+                    seconds += done.seconds;
+                }
+                Err(Error::Interrupted) => return Err(Error::Interrupted),
+                Err(error) => failed = failed.or(Some(error)),
+            }
         }
+        let seconds = seconds / folds.len() as f64;
+        found.push(match failed {
+            None => Found::new(name, &tau, seconds, (&rows, &yard)).scored(&tau, truth)?,
+            Some(error) => Found::failed(name, &error),
+        });
     }
     let rows = ranked(found, &rows);
     Ok(Comparison { rows, folds: folds.len(), n_rows: assigned.t.len(), notes: assigned.notes.clone() })
@@ -208,40 +247,116 @@ impl Encodings<'_> {
     }
 }
 
-/// Effects of every row by fits that did not see it, and the mean time of a fit.
-fn held_out_effects(
-    name: &str,
-    encodings: &mut Encodings<'_>,
-    ctx: &FitContext<'_>,
-    done: &dyn Fn(usize),
-) -> Result<(Vec<f64>, f64)> {
+/// Folds of the rows; every process that has the rows finds the same.
+fn compare_folds(assigned: &Assigned, wanted: usize, seed: Seed) -> Result<Vec<Fold>> {
+    folds_up_to(&assigned.t, assigned.groups.as_deref(), wanted, seed.named("compare"))
+}
+
+/// What a fit to the training rows of one fold gives.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct FoldEffects {
+    /// Effects of the rows held out.
+    tau: Vec<f64>,
+    /// Time of the fit.
+    seconds: f64,
+}
+
+/// Effects of the rows of one fold by a fit that did not see them.
+fn fold_effects(name: &str, k: usize, encodings: &mut Encodings<'_>, ctx: &FitContext<'_>) -> Result<FoldEffects> {
+    ctx.check_interrupt()?;
     let entry = registry::find(name)?;
     let estimator = entry.build(&Params::none(), &registry::TOOLBOX)?;
     let quiet = Quiet(ctx.observer);
-    let mut tau = vec![f64::NAN; encodings.assigned.t.len()];
-    let mut seconds = 0.0;
-    let folds = encodings.folds;
-    for (k, fold) in folds.iter().enumerate() {
-        ctx.check_interrupt()?;
-        let design = encodings.design(entry.info().handles, k)?;
-        let train = design.select(&fold.train)?.with_outcome(design.outcome())?;
-        let own =
-            FitContext { seed: ctx.seed.named("fold").indexed(k as u64), observer: &quiet, checkpoint: None, ..*ctx };
-        let start = Instant::now();
-        let model = estimator.fit(&train, &own)?;
-        seconds += start.elapsed().as_secs_f64();
-        let predicted: Vec<Effects> = model.predict(&design.x().select(&fold.held_out), Want::Effect)?;
-        let effects = predicted.first().ok_or_else(|| Error::internal("a comparison", "a model without arms"))?;
-        fold.held_out.iter().zip(&effects.tau).for_each(|(&i, v)| tau[i] = *v);
-        done(k + 1);
-    }
+    let fold = encodings.folds.get(k).ok_or_else(|| Error::unfit("there is no such fold"))?;
+    let design = encodings.design(entry.info().handles, k)?;
+    let train = design.select(&fold.train)?.with_outcome(design.outcome())?;
+    let own = FitContext { seed: ctx.seed.named("fold").indexed(k as u64), observer: &quiet, checkpoint: None, ..*ctx };
+    let start = Instant::now();
+    let model = estimator.fit(&train, &own)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let predicted: Vec<Effects> = model.predict(&design.x().select(&fold.held_out), Want::Effect)?;
+    let effects = predicted.into_iter().next();
+    let tau = effects.ok_or_else(|| Error::internal("a comparison", "a model without arms"))?.tau;
     if tau.iter().any(|v| !v.is_finite()) {
         return Err(Error::Numeric {
             what: "a comparison",
             message: "an effect of a held-out row is not finite".into(),
         });
     }
-    Ok((tau, seconds / folds.len() as f64))
+    Ok(FoldEffects { tau, seconds })
+}
+
+/// The task of one estimator and fold.
+#[derive(Serialize, Deserialize)]
+struct FoldTask {
+    estimator: String,
+    roles: RoleSpec,
+    /// Digest of the rows.
+    rows: String,
+    folds: usize,
+    fold: usize,
+    seed: Seed,
+    valid_share: f64,
+}
+
+/// The kind of a [`FoldTask`].
+pub(crate) const FOLD_TASK: &str = "compare-fold";
+
+/// Does the task of one estimator and fold.
+pub(crate) fn perform_fold(task: &Task, data: &TaskData, observer: &dyn Observer) -> Result<Value> {
+    let work: FoldTask = task.work()?;
+    let assigned = assign(data.table().clone(), &work.roles)?;
+    data.check(&assigned, &work.rows)?;
+    let folds = compare_folds(&assigned, work.folds, work.seed)?;
+    let ctx = FitContext { valid_share: work.valid_share, ..FitContext::new(work.seed, observer) };
+    let mut encodings = Encodings { assigned: &assigned, folds: &folds, kept: vec![] };
+    match fold_effects(&work.estimator, work.fold, &mut encodings, &ctx) {
+        Ok(done) => Ok(json!({ "done": done })),
+        Err(Error::Interrupted) => Err(Error::Interrupted),
+        Err(error) => Ok(json!({ "error": error.to_string() })),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum FoldRecord {
+    Done(FoldEffects),
+    Error(String),
+}
+
+/// All folds of all estimators, in their order, by an executor.
+fn far_folds(
+    wanted: &[&str],
+    assigned: &Assigned,
+    roles: &RoleSpec,
+    (options, ctx): (&CompareOptions<'_>, &FitContext<'_>),
+    executor: &dyn Executor,
+) -> Result<Vec<Result<FoldEffects>>> {
+    let rows = rows_digest(assigned);
+    let n_folds = compare_folds(assigned, options.folds, options.seed)?.len();
+    let mut tasks = vec![];
+    for estimator in wanted {
+        for fold in 0..n_folds {
+            let (roles, rows, estimator) = (roles.clone(), rows.clone(), (*estimator).to_owned());
+            let (seed, valid_share) = (options.seed, options.valid_share);
+            let work = FoldTask { estimator, roles, rows, folds: options.folds, fold, seed, valid_share };
+            tasks.push(Task::new(FOLD_TASK, &work)?);
+        }
+    }
+    let mut out: Vec<Option<Result<FoldEffects>>> = tasks.iter().map(|_| None).collect();
+    let mut done = 0;
+    executor.perform(&tasks, ctx.observer, &mut |k, outcome: Outcome| {
+        out[k] = Some(match outcome.record() {
+            Ok(FoldRecord::Done(effects)) => Ok(effects),
+            Ok(FoldRecord::Error(message)) => Err(Error::unfit(message)),
+            Err(error) => Err(error),
+        });
+        done += 1;
+        ctx.event(&Event::Progress { done });
+        Ok(())
+    })?;
+    let missing = || Err(Error::internal("a comparison", "a task was not done"));
+    Ok(out.into_iter().map(|done| done.unwrap_or_else(missing)).collect())
 }
 
 /// An estimator's row with the losses of every single row of the data, for paired differences.

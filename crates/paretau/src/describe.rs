@@ -1,28 +1,15 @@
 //! An estimator's description: what docs, Python classes and `paretau describe` are made from.
 
-use paretau_core::{Abilities, DEFAULT_VALID_SHARE, EstimatorEntry, Family, Handles, ParamKind, param_text};
+use paretau_core::{DEFAULT_VALID_SHARE, EstimatorEntry, EstimatorInfo, ParamKind, param_text};
 use serde::Serialize;
 use serde_json::Value;
 
 /// Everything a user may know about an estimator.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Description {
-    /// Registry name.
-    pub name: &'static str,
-    /// Other names it answers to.
-    pub aliases: &'static [&'static str],
-    /// Family.
-    pub family: Family,
-    /// Python class.
-    pub class: &'static str,
-    /// One line.
-    pub summary: &'static str,
-    /// Where the method comes from.
-    pub reference: &'static str,
-    /// What it takes as it is.
-    pub handles: Handles,
-    /// What it can do beyond fitting.
-    pub abilities: Abilities,
+    /// Its entry in the lists.
+    #[serde(flatten)]
+    pub info: EstimatorInfo,
     /// Share of rows that it holds out for early stopping when nothing else is asked for; absent without early stopping.
     pub valid_share: Option<f64>,
     /// Its parameters.
@@ -63,14 +50,7 @@ pub fn describe(entry: &dyn EstimatorEntry) -> Description {
         help: spec.help,
     });
     Description {
-        name: info.name,
-        aliases: info.aliases,
-        family: info.family,
-        class: info.class,
-        summary: info.summary,
-        reference: info.reference,
-        handles: info.handles,
-        abilities: info.abilities,
+        info: *info,
         valid_share: info.abilities.early_stopping.then_some(DEFAULT_VALID_SHARE),
         params: params.collect(),
     }

@@ -77,7 +77,7 @@ pub enum Recognition {
     Exact,
     /// These rows are.
     Some(Vec<usize>),
-    /// About so many are, but it cannot be told which.
+    /// About so many are, but it is not known which.
     Unclear(usize),
 }
 
@@ -437,7 +437,7 @@ mod tests {
         });
         assert!(new.count() >= 48, "new rows were taken for training rows");
         assert_eq!(print.recognise(&train.0, &train.1), Recognition::Exact);
-        // Most of the training rows are more than chance, but single rows cannot be told.
+        // Most of the training rows are more than chance, but single rows cannot be recognised.
         let part = joined(&[(&train, &(0..900).collect::<Vec<_>>())]);
         assert!(matches!(print.recognise(&part.0, &part.1), Recognition::Unclear(_)));
         // Features alone tell nothing here.

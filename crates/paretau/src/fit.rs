@@ -12,9 +12,10 @@ use crate::assessment::{Assessment, Wishes};
 use crate::contrasts::Contrasts;
 use crate::fingerprint::Fingerprint;
 use crate::identity::{self, IdentifiedStore};
-use crate::intervals::{Replicates, refits_are_measured, replicate};
+use crate::intervals::{FarHalves, HalvesTask, MEASURED, Replicates, refits_are_measured, replicate};
 use crate::model::{Model, TrainingRows};
 use crate::prepared::{ArmsWanted, Prepared};
+use crate::task::Executor;
 use crate::{groups, registry, scale};
 
 /// What to fit and how.
@@ -37,6 +38,8 @@ pub struct FitOptions<'a> {
     pub checkpoint: Option<&'a dyn CheckpointStore>,
     /// Columns whose groups get an average effect each.
     pub by: Vec<String>,
+    /// Columns on which the effect is projected: least squares of doubly robust scores.
+    pub projection: Vec<String>,
     /// Whose average is the headline; without a wish it is the one that the data can speak about best.
     pub estimand: Option<Population>,
     /// Base learners that parameters may name.
@@ -55,6 +58,7 @@ impl<'a> FitOptions<'a> {
             observer: &Silent,
             checkpoint: None,
             by: vec![],
+            projection: vec![],
             estimand: None,
             tools: &registry::TOOLBOX,
         }
@@ -63,10 +67,37 @@ impl<'a> FitOptions<'a> {
 
 /// Fits an estimator to a table: prepares the rows, fits, assesses what came out, and puts it all into a model.
 pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<Model> {
+    fit_on(table, roles, options, None)
+}
+
+/// An entry's estimator for any number of arms, and the rows as it reads them.
+pub(crate) fn estimator_and_rows(
+    entry: &dyn EstimatorEntry,
+    params: &Params,
+    tools: &Toolbox,
+    table: Table,
+    roles: &RoleSpec,
+) -> Result<(Box<dyn Estimator>, Prepared)> {
+    let estimator = entry.build(params, tools)?;
+    // Who names the treated value wants it compared with the control, and with nothing else.
+    let arms = if roles.treated_value.is_none() { ArmsWanted::All } else { ArmsWanted::Pair };
+    let estimator: Box<dyn Estimator> =
+        if entry.info().handles.many_arms { estimator } else { Box::new(Contrasts::of(estimator)) };
+    Ok((estimator, Prepared::new(table, roles, arms, entry.info().handles)?))
+}
+
+/// The same with refits for intervals done by an executor whose workers have the table. Base learners beyond the registry's
+/// own are not known to workers.
+pub fn fit_on(
+    table: Table,
+    roles: &RoleSpec,
+    options: &FitOptions<'_>,
+    executor: Option<&dyn Executor>,
+) -> Result<Model> {
     let entry = registry::find(options.estimator)?;
     // Parameters are checked before the data are touched: a typing error should not cost a minute.
     let params = entry.resolved(&options.params)?;
-    let estimator = entry.build(&options.params, options.tools)?;
+    entry.build(&options.params, options.tools)?;
     let ctx = FitContext {
         seed: options.seed,
         observer: options.observer,
@@ -76,12 +107,9 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
     let source = table.source.path.as_deref().and_then(|path| path.file_name()?.to_str().map(str::to_owned));
     let reading = table.reading.clone();
     let (by, n_rows) = (groups::columns(&table, roles, &options.by)?, table.n_rows());
-    // Who names the treated value wants it compared with the control, and with nothing else.
-    let arms = if roles.treated_value.is_none() { ArmsWanted::All } else { ArmsWanted::Pair };
-    let estimator: Box<dyn Estimator> =
-        if entry.info().handles.many_arms { estimator } else { Box::new(Contrasts::of(estimator)) };
-    let prepared = Prepared::new(table, roles, arms, entry.info().handles)?;
-    let notes = prepared.notes();
+    let projected = groups::columns(&table, roles, &options.projection)?;
+    let (estimator, prepared) = estimator_and_rows(entry, &options.params, options.tools, table, roles)?;
+    let mut notes = prepared.notes();
     for note in &notes {
         ctx.event(&Event::Note { message: note.clone() });
     }
@@ -97,7 +125,21 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
     let fitted = Fitted::new(estimator.as_ref(), prepared, (entry.info().name, &roles.outcome), &ctx)?;
     let uncertainty = match options.intervals {
         None => Uncertainty { own: entry.info().abilities.intervals, replicates: None, individual: false },
-        Some(n_fits) => uncertainty(entry, estimator.as_ref(), &fitted.prepared, n_fits, &ctx)?,
+        Some(n_fits) => {
+            let far = executor.map(|executor| FarHalves {
+                executor,
+                first: HalvesTask {
+                    estimator: entry.info().name.to_owned(),
+                    params: options.params.clone(),
+                    roles: roles.clone(),
+                    rows: identity::rows_digest(&fitted.prepared.assigned),
+                    seed: options.seed,
+                    valid_share: options.valid_share,
+                    split: 0,
+                },
+            });
+            uncertainty(entry, (estimator.as_ref(), far.as_ref()), &fitted.prepared, n_fits, &ctx)?
+        }
     };
     let wishes = Wishes { by: &by, n_rows, estimand: options.estimand, uncertainty };
     let Assessment {
@@ -113,6 +155,19 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
         intervals,
         evidence,
     } = Assessment::of(&fitted, &wishes, &ctx)?;
+    let projection = match (evidence.first(), averages.extrapolates(Population::Ate)) {
+        (Some(_), Some(reason)) if !projected.is_empty() => {
+            // It stands on everyone's scores, like the average that has lost its interval.
+            let message = format!("no projection of the effect, which is about everyone: {reason}");
+            ctx.event(&Event::Note { message: message.clone() });
+            notes.push(message);
+            None
+        }
+        (Some(first), _) if !projected.is_empty() => {
+            Some(first.scored_rows().best_linear_projection(Some(&Table::new(projected)?))?)
+        }
+        _ => None,
+    };
     let Fitted { prepared, model, predictions, held_out, .. } = fitted;
     let fingerprint = Fingerprint::of(&prepared.assigned, prepared.design.x());
     let about = About {
@@ -126,6 +181,7 @@ pub fn fit(table: Table, roles: &RoleSpec, options: &FitOptions<'_>) -> Result<M
         arms,
         averages,
         groups,
+        projection,
         nuisances,
         diagnostics: model.diagnostics().clone(),
         overlap,
@@ -155,7 +211,7 @@ pub(crate) struct Uncertainty {
 /// Refits where the estimator does not tell its own errors and refits have been measured.
 fn uncertainty(
     entry: &dyn EstimatorEntry,
-    estimator: &dyn Estimator,
+    (estimator, far): (&dyn Estimator, Option<&FarHalves<'_>>),
     prepared: &Prepared,
     n_fits: usize,
     ctx: &FitContext<'_>,
@@ -164,12 +220,15 @@ fn uncertainty(
     let replicates = if own {
         None
     } else if refits_are_measured(entry) {
-        Some(replicate(estimator, &prepared.design, n_fits, ctx)?)
+        Some(replicate(estimator, &prepared.design, n_fits, ctx, far)?)
     } else {
         ctx.event(&Event::Note {
-            message: "networks are not refitted for intervals of the conditional effect, whose coverage has not been measured; \
-                      intervals of the individual effect are kept"
-                .to_owned(),
+            message: format!(
+                "`{}` is not refitted for intervals of the conditional effect: how often they hold the truth has been measured for \
+                 {} and causal-forest only; intervals of the individual effect are kept",
+                entry.info().name,
+                MEASURED.join(", ")
+            ),
         });
         None
     };

@@ -3,6 +3,7 @@
 
 use paretau_core::{Error, Result, Seed};
 use paretau_data::{ColumnData, RoleSpec, Table, TableColumn, Text};
+use paretau_kernels::numeric::shortest_between;
 use paretau_nuisance::{GroupEstimate, Nuisance, Observed, RowEvidence, group_estimates};
 use serde::{Deserialize, Serialize};
 
@@ -72,14 +73,15 @@ pub(crate) struct Partition {
     levels: Vec<(String, Vec<usize>)>,
 }
 
-/// The columns that groups are asked by. They need not be features, but treatment and outcome make no groups.
+/// The columns that groups are asked by, or that effects are projected on. They need not be features, but an effect does not
+/// depend on treatment and outcome.
 pub(crate) fn columns(table: &Table, roles: &RoleSpec, by: &[String]) -> Result<Vec<TableColumn>> {
     by.iter()
         .map(|name| {
             if *name == roles.treatment || *name == roles.outcome {
                 let role = if *name == roles.treatment { "treatment" } else { "outcome" };
                 return Err(Error::unfit(format!(
-                    "groups by `{name}`: that is the {role}; name a column that was known before the treatment"
+                    "effects by `{name}`: that is the {role}; name a column that was known before the treatment"
                 )));
             }
             table
@@ -177,19 +179,6 @@ fn number_levels(column: &TableColumn, values: &[f64]) -> Vec<(String, Vec<usize
     }
     out.push(("missing".to_owned(), missing));
     out
-}
-
-/// The number with the fewest decimals that is at least `low` and below `high`.
-fn shortest_between(low: f64, high: f64) -> String {
-    let exact = || format!("{low}");
-    let of = |decimals: usize| {
-        let scale = 10f64.powi(decimals as i32);
-        let text = format!("{:.decimals$}", (low * scale).ceil() / scale);
-        // A minus before nothing but zeros is dropped.
-        let text = if text.trim_matches(['-', '0', '.']).is_empty() { "0".to_owned() } else { text };
-        text.parse().is_ok_and(|value: f64| low <= value && value < high).then_some(text)
-    };
-    (0..12).find_map(of).filter(|text| text.len() < exact().len()).unwrap_or_else(exact)
 }
 
 impl GroupEffects {
@@ -313,16 +302,6 @@ mod tests {
         let cells = ["b", "a", "b", ""].map(|c| (!c.is_empty()).then_some(c));
         let found = Partition::of(&TableColumn::text("town", Text::from_cells(cells)));
         assert_eq!(sizes(&found), [("b", 2), ("a", 1), ("missing", 1)]);
-    }
-
-    #[test]
-    fn a_bound_is_the_shortest_number_between_two_bins() {
-        assert_eq!(shortest_between(-0.661_896_693, -0.657_1), "-0.66");
-        assert_eq!(shortest_between(-0.3, 0.2), "0");
-        assert_eq!(shortest_between(24.0, 25.0), "24");
-        assert_eq!(shortest_between(1234.567, 1300.0), "1235");
-        assert_eq!(shortest_between(0.1, 0.100_000_000_000_000_02), "0.1");
-        assert_eq!(shortest_between(1e-300, 2e-300), format!("{}", 1e-300));
     }
 
     #[test]

@@ -52,6 +52,22 @@ pub fn rows_digest(rows: &Assigned) -> String {
     hex(&digest.finalize()[..12])
 }
 
+/// The digest of a file's bytes.
+pub fn file_digest(path: &std::path::Path) -> Result<String> {
+    use std::io::Read as _;
+    let io = |source| Error::Io { path: path.to_owned(), source };
+    let mut file = std::fs::File::open(path).map_err(io)?;
+    let (mut digest, mut buffer) = (Sha256::new(), vec![0; 1 << 20]);
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok(hex(&digest.finalize()[..12])),
+            Ok(n) => digest.update(&buffer[..n]),
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(source) => return Err(io(source)),
+        }
+    }
+}
+
 /// A text and a number, so that no two sequences of them give the same bytes.
 fn named(digest: &mut Sha256, text: &str, count: usize) {
     digest.update((text.len() as u64).to_le_bytes());
@@ -76,6 +92,8 @@ fn in_words(name: &str, earlier: &Map<String, Value>, now: &Map<String, Value>) 
     let shown = |all: &Map<String, Value>| all.get(name).map_or("none".to_owned(), Value::to_string);
     match name {
         "rows" => "the rows of the data".to_owned(),
+        "model" => "the model".to_owned(),
+        "reading" => "how the cells are read".to_owned(),
         "roles" => "the columns' roles".to_owned(),
         "params" | "spec" => "the parameters".to_owned(),
         "valid_share" | "valid" => "the share of validation rows".to_owned(),

@@ -130,6 +130,13 @@ impl Model {
         }
     }
 
+    /// Why an arm's average over a population rests on extrapolation; `None` when it does not.
+    pub fn extrapolates(&self, population: Population, arm: usize) -> Result<Option<&str>> {
+        self.check_arm(arm)?;
+        let of_arm = if arm == 1 { Some(&self.about.averages) } else { self.about.arms[arm].averages.as_ref() };
+        Ok(of_arm.and_then(|averages| averages.extrapolates(population)))
+    }
+
     fn check_arm(&self, arm: usize) -> Result<()> {
         if (1..self.about.arms.len()).contains(&arm) {
             return Ok(());
@@ -250,8 +257,8 @@ impl Model {
                     "gives no intervals of each row's effect as it was fitted; fit again with {REMEDY}, or fit `causal-forest`"
                 )
             } else {
-                "gives no intervals of each row's conditional effect: how often those of networks cover has not been measured; \
-                 fit `causal-forest`, or ask for the individual effect (`--kind individual`)"
+                "gives no intervals of each row's conditional effect: how often they would cover has not been measured; fit \
+                 `causal-forest`, or ask for the individual effect (`--kind individual`)"
                     .to_owned()
             },
         })?;

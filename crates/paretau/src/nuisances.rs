@@ -27,15 +27,24 @@ pub struct NuisanceReport {
     pub propensity_known: bool,
 }
 
-/// Fits the stack to a design with two arms that was encoded for [`HANDLES`].
+/// Fits the stack to a design with two arms that was encoded for [`HANDLES`], without models of the outcomes.
 pub(crate) fn of_design(design: &Design, ctx: &FitContext<'_>) -> Result<StackedNuisances> {
+    of_design_keeping(design, false, ctx)
+}
+
+/// The same, perhaps with models of the outcomes for new rows.
+pub(crate) fn of_design_keeping(
+    design: &Design,
+    keeps_outcome_models: bool,
+    ctx: &FitContext<'_>,
+) -> Result<StackedNuisances> {
     ctx.event(&Event::Stage { name: "cross-fitting nuisances".to_owned(), total: None });
     let (n, d) = (design.n_rows(), design.x().n_cols());
     let candidates = BASES.iter().filter_map(|base| {
         let params = base.for_nuisances(n)?;
         Some(base.build(&params).map(|learner| Candidate { name: base.name(), learner }))
     });
-    let plan = StackPlan::usual(candidates.collect::<Result<_>>()?, n, d);
+    let plan = StackPlan { keeps_outcome_models, ..StackPlan::usual(candidates.collect::<Result<_>>()?, n, d) };
     if plan.candidates.is_empty() {
         return Err(Error::internal("cross-fitting nuisances", "no base learner takes part"));
     }

@@ -279,7 +279,7 @@ fn describe(tree: &PolicyTree, columns: &[String], arms: &[String], depth: usize
             } else if let Some(name) = name.strip_suffix("__missing") {
                 (format!("{name} is given"), format!("{name} is missing"))
             } else {
-                let shown = crate::four_digits(*threshold);
+                let shown = threshold.to_string();
                 (format!("{name} at most {shown}"), format!("{name} above {shown}"))
             };
             lines.push(format!("{indent}{yes}:"));

@@ -4,7 +4,7 @@
 //! `shuffled-arms` (arms permuted among rows of like propensity, so that the arms' differences in features stay). Two leave
 //! it alone and expect the same: `random-cause` (a column of noise more) and `subset` (four rows of five).
 //! `leave-one-out` drops the features that go most with treatment and outcome, one at a time: the average may well
-//! move, and is then said to lean on the feature, which is no failure.
+//! move, and then depends on the feature, which is no failure.
 //!
 //! Rules. A check that expects 0 fails when the mean over replicates is not 0 (Student's test) or more of the replicates'
 //! own 95 % intervals exclude 0 than chance allows (binomial tail); its p-value is twice the smaller of the two, and it fails

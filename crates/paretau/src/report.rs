@@ -7,7 +7,7 @@ use paretau_report::{
     Question,
 };
 
-use crate::about::{About, Arm, Estimate, Population};
+use crate::about::{About, Arm, Averages, Estimate, Population};
 use crate::groups::GroupEffect;
 use crate::model::Model;
 
@@ -49,6 +49,7 @@ fn check_options(model: &Model, options: &PageOptions) -> Result<()> {
 pub fn records(model: &Model) -> ModelRecords {
     let about = model.about();
     let info = model.entry().info();
+    let mixture = crate::auto::mixture(&about.diagnostics);
     ModelRecords {
         question: Question {
             treatment: about.roles.treatment.clone(),
@@ -65,8 +66,10 @@ pub fn records(model: &Model) -> ModelRecords {
         averages: averages(about),
         scope: about.averages.reason.clone(),
         asked: about.averages.asked.is_some(),
+        second_opinion: second_opinion(about),
         more: more(about),
         groups: about.groups.iter().flat_map(|found| found.groups.iter().map(asked_group)).collect(),
+        projection: about.projection.iter().flatten().map(|c| (c.name.clone(), interval(c.estimate))).collect(),
         further_arms: about.further_arms().iter().filter_map(further_arm).collect(),
         warnings: about.warnings.iter().map(|w| sentence(&w.message)).collect(),
         notes: about.notes.clone(),
@@ -76,7 +79,8 @@ pub fn records(model: &Model) -> ModelRecords {
         reading: about.diagnostics.reading.clone(),
         roles: about.diagnostics.roles.clone(),
         training: training(about),
-        numbers: about.diagnostics.numbers.iter().map(|(name, value)| (name.clone(), *value)).collect(),
+        numbers: numbers(about, mixture.is_some()),
+        mixture,
         making: Making {
             version: about.version.clone(),
             seed: about.seed.0,
@@ -88,22 +92,30 @@ pub fn records(model: &Model) -> ModelRecords {
     }
 }
 
-/// What else is known about the average over everyone. The page shows a yes/no outcome's effects in percentage points.
+/// Numbers of the fit without those that the table of a mixture shows.
+fn numbers(about: &About, mixture: bool) -> Vec<(String, f64)> {
+    let shown = about.diagnostics.numbers.iter().filter(|(name, _)| !(mixture && crate::auto::belongs(name)));
+    shown.map(|(name, value)| (name.clone(), *value)).collect()
+}
+
+/// Whether the page's answer is about everyone. Beside an answer about others, numbers that rest on extrapolation would
+/// contradict it.
+fn is_about_everyone(about: &About) -> bool {
+    about.averages.headline == Some(Population::Ate)
+}
+
+/// The targeted estimate of the average over everyone.
+fn second_opinion(about: &About) -> Option<Interval> {
+    about.averages.targeted.filter(|_| is_about_everyone(about)).map(interval)
+}
+
+/// What else is known about the average over everyone.
 fn more(about: &About) -> Vec<String> {
-    let mut averages = about.averages.clone();
-    if averages.headline != Some(Population::Ate) {
-        // Beside an answer about others, numbers that rest on extrapolation would contradict it.
+    if !is_about_everyone(about) {
         return vec![];
     }
-    let binary = about.outcome == OutcomeKind::Binary;
-    if let Some(e) = averages.targeted.as_mut().filter(|_| binary) {
-        *e = Estimate { value: 100.0 * e.value, se: 100.0 * e.se, lo: 100.0 * e.lo, hi: 100.0 * e.hi };
-    }
-    let mut lines = averages.more_in_words();
-    if let Some(first) = lines.first_mut().filter(|_| binary && averages.targeted.is_some()) {
-        *first += " percentage points";
-    }
-    lines.iter().map(|line| sentence(line)).collect()
+    let averages = Averages { targeted: None, ..about.averages.clone() };
+    averages.more_in_words().iter().map(|line| sentence(line)).collect()
 }
 
 fn interval(e: Estimate) -> Interval {
@@ -123,13 +135,18 @@ fn asked_group(group: &GroupEffect) -> AskedGroup {
 }
 
 fn further_arm(arm: &Arm) -> Option<FurtherArm> {
-    Some(FurtherArm { name: arm.name.clone(), n_rows: arm.n_rows, effect: interval(arm.ate?) })
+    let (over, effect) = arm.headline()?;
+    let over = (over != Population::Ate).then(|| over.words().to_owned());
+    Some(FurtherArm { name: arm.name.clone(), n_rows: arm.n_rows, over, effect: interval(effect) })
 }
 
-/// The averages that there are, the headline first.
+/// The averages that the data can speak about, the headline first. Others would contradict it.
 fn averages(about: &About) -> Vec<Average> {
-    let mut all: Vec<(Population, Estimate)> =
-        Population::ALL.into_iter().filter_map(|p| Some((p, about.averages.of(p).ok()?))).collect();
+    let found = &about.averages;
+    let mut all: Vec<(Population, Estimate)> = (Population::ALL.into_iter())
+        .filter(|p| found.headline == Some(*p) || found.extrapolates(*p).is_none())
+        .filter_map(|p| Some((p, found.of(p).ok()?)))
+        .collect();
     all.sort_by_key(|(p, _)| Some(*p) != about.averages.headline);
     let meaning = |population: Population| match population {
         Population::Ate => ("everybody", "the average effect (ATE)"),
@@ -290,6 +307,12 @@ fn command(model: &Model) -> String {
         let mut by: Vec<&str> = groups.groups.iter().map(|g| g.column.as_str()).collect();
         by.dedup();
         flag("by", &by.join(","));
+    }
+    if let Some(found) = &about.projection {
+        let mut columns: Vec<&str> =
+            found.iter().skip(1).map(|c| c.name.split('=').next().unwrap_or_default()).collect();
+        columns.dedup();
+        flag("projection", &columns.join(","));
     }
     if let Some(asked) = about.averages.asked {
         flag("estimand", asked.name());

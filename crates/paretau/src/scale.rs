@@ -54,9 +54,12 @@ pub(crate) fn check(assigned: &Assigned, design: &Design, outcome: &str) -> Resu
     Ok(Some(Warning {
         code: SCALE.to_owned(),
         message: format!(
-            "{}{more} hold numbers beyond {MOST_FEATURE:e}, whose squares overflow, so that the estimator may ignore them; \
-             divide them by a power of ten",
-            shown.join(", ")
+            "{}{more} {} numbers beyond {MOST_FEATURE:e}, whose squares overflow, so that the estimator may ignore {}; \
+             divide {} by a power of ten",
+            shown.join(", "),
+            if names.len() == 1 { "holds" } else { "hold" },
+            if names.len() == 1 { "the column" } else { "these columns" },
+            if names.len() == 1 { "it" } else { "them" },
         ),
     }))
 }

@@ -9,7 +9,7 @@ use paretau_eval::{Calibration, EffectGroup, TocBand, calibration, effect_groups
 use paretau_nuisance::inference::normal_tail;
 use paretau_nuisance::ols::ols;
 use paretau_nuisance::{Nuisance, Observed, Score, same_length};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::about::Estimate;
 use crate::evaluate::compared_arm;
@@ -39,7 +39,7 @@ pub struct ScoredRows {
 }
 
 /// A coefficient with its 95 % interval and its two-sided p-value.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Coefficient {
     /// What it belongs to: `intercept`, a column, or `column=level`.
     pub name: String,
@@ -129,7 +129,7 @@ impl ScoredRows {
                 return Err(Error::unfit("a projection on sparse columns is not offered; name a few columns"));
             }
             for column in table.columns() {
-                named.extend(numbers(&column.select(&self.rows))?);
+                named.extend(numbers(&column.select(&self.rows), &self.rows)?);
             }
         }
         if named.len() * 2 > self.scores.len() {
@@ -187,13 +187,13 @@ impl ScoredRows {
     }
 }
 
-/// A column as numbers: itself, or an indicator of each level but the commonest.
-fn numbers(column: &TableColumn) -> Result<Vec<(String, Vec<f64>)>> {
+/// A column as numbers: itself, or an indicator of each level but the commonest. `rows` are where its cells stand in the table.
+fn numbers(column: &TableColumn, rows: &[usize]) -> Result<Vec<(String, Vec<f64>)>> {
     let missing = |row: usize| {
         Error::unfit(format!(
             "column `{}` of the projection has no value in row {}; fill it in or leave the column out",
             column.name,
-            row + 1
+            rows[row] + 1
         ))
     };
     match &column.data {
@@ -270,11 +270,11 @@ mod tests {
     #[test]
     fn text_is_told_from_its_commonest_level_and_gaps_are_refused() {
         let text = Text::from_cells(["b", "a", "b", "c"].map(Some));
-        let found = numbers(&TableColumn::text("town", text)).unwrap();
+        let found = numbers(&TableColumn::text("town", text), &[0, 1, 2, 3]).unwrap();
         assert_eq!(found.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["town=a", "town=c"]);
         assert_eq!(found[1].1, [0.0, 0.0, 0.0, 1.0]);
         let gap = Text::from_cells([Some("b"), None]);
-        assert!(numbers(&TableColumn::text("town", gap)).unwrap_err().to_string().contains("row 2"));
+        assert!(numbers(&TableColumn::text("town", gap), &[4, 7]).unwrap_err().to_string().contains("row 8"));
     }
 
     #[test]

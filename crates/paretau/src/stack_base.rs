@@ -123,16 +123,7 @@ impl Regressor for StackRegressor {
             Some(count) => folds(&strata, task.groups, count, ctx.seed.named("folds"))?,
             None => vec![],
         };
-        let cross = CrossTask {
-            x: task.x,
-            columns: task.columns,
-            y: task.y,
-            weight: task.weight,
-            groups: task.groups,
-            target: task.target,
-            learn_from: None,
-            most_rows: None,
-        };
+        let cross = CrossTask::new(*task);
         let (mut models, mut predictions) = (vec![], vec![]);
         for (name, learner) in &self.members {
             let ctx = ctx.with_seed(ctx.seed.named(name));

@@ -5,6 +5,7 @@ use paretau_core::Role;
 use crate::about::{About, Averages, Estimate, Population};
 use crate::groups::GroupEffects;
 use crate::model::Model;
+use crate::scored_rows::Coefficient;
 
 /// Features of one role that are named.
 const MOST_NAMED: usize = 8;
@@ -14,34 +15,35 @@ impl Model {
     pub fn summary(&self) -> String {
         let about = self.about();
         let ((n_rows, n_treated), [control, treated]) = (about.rows_compared(), about.pair());
+        let n_features = match about.n_features {
+            1 => "1 feature".to_owned(),
+            n => format!("{n} features"),
+        };
         let mut lines = vec![
-            format!(
-                "{}: {} rows ({} treated), {} features after encoding",
-                about.estimator, n_rows, n_treated, about.n_features
-            ),
+            format!("{}: {n_rows} rows ({n_treated} treated), {n_features} after encoding", about.estimator),
             headline(about),
         ];
-        let others = Population::ALL.into_iter().filter(|p| Some(*p) != about.averages.headline);
-        let others: Vec<String> = others
-            .filter_map(|p| Some(format!("over {} {}", p.words(), with_interval(&about.averages.of(p).ok()?))))
-            .collect();
-        if !others.is_empty() {
-            lines.push(others.join("; "));
-        }
+        lines.extend(other_averages(&about.averages));
         lines.extend(about.averages.more_in_words());
         lines.extend(about.groups.iter().flat_map(group_lines));
+        lines.extend(about.projection.iter().flat_map(|found| projection_lines(found)));
         lines.push(about.nuisances.in_words());
         if !about.further_arms().is_empty() {
             let (rows, arms) = (about.n_rows, about.arms.len());
-            let (name, n_features) = (&about.estimator, about.n_features);
-            lines[0] = format!("{name}: {rows} rows in {arms} arms, {n_features} features after encoding");
+            lines[0] = format!("{}: {rows} rows in {arms} arms, {n_features} after encoding", about.estimator);
             let pair = format!("arm `{treated}` against `{control}` ({n_rows} rows of both):");
             lines.insert(1, pair);
         }
+        lines.extend(crate::auto::mixture(&about.diagnostics).map(|mixture| mixture.words));
         lines.extend(about.overlap.in_words());
         lines.extend(about.further_arms().iter().filter_map(|arm| {
-            let (name, n_rows, ate) = (&arm.name, arm.n_rows, with_interval(&arm.ate?));
-            Some(format!("arm `{name}` against `{control}` ({n_rows} rows): average effect {ate}"))
+            let (name, n_rows) = (&arm.name, arm.n_rows);
+            let (over, effect) = arm.headline()?;
+            let over = if over == Population::Ate { String::new() } else { format!(" over {}", over.words()) };
+            Some(format!(
+                "arm `{name}` against `{control}` ({n_rows} rows): average effect{over} {}",
+                with_interval(&effect)
+            ))
         }));
         let roles =
             [(Role::Confounder, "confounders"), (Role::Instrument, "instruments"), (Role::Adjuster, "adjusters")];
@@ -59,6 +61,23 @@ impl Model {
         let shown = names[..names.len().min(MOST_NAMED)].join(", ");
         (!names.is_empty()).then(|| format!("{label}: {shown}{more}"))
     }
+}
+
+/// The averages beside the headline: those that the data can speak about with their intervals, the others without one.
+fn other_averages(averages: &Averages) -> Vec<String> {
+    let found = |p: Population| averages.of(p).ok().filter(|_| Some(p) != averages.headline).map(|e| (p, e));
+    let (extrapolated, carried): (Vec<_>, Vec<_>) =
+        Population::ALL.into_iter().filter_map(found).partition(|(p, _)| averages.extrapolates(*p).is_some());
+    let carried: Vec<String> =
+        carried.iter().map(|(p, e)| format!("over {} {}", p.words(), with_interval(e))).collect();
+    let bare: Vec<String> =
+        extrapolated.iter().map(|(p, e)| format!("over {} {}", p.words(), four_digits(e.value))).collect();
+    let mut lines: Vec<String> = if carried.is_empty() { vec![] } else { vec![carried.join("; ")] };
+    if let Some((first, _)) = extrapolated.first() {
+        let reason = averages.extrapolates(*first).unwrap_or_default();
+        lines.push(format!("extrapolated, so without an interval: {} ({reason})", bare.join("; ")));
+    }
+    lines
 }
 
 /// The average that the data can speak about, and why it is not the one over everyone.
@@ -91,10 +110,12 @@ fn headline(about: &About) -> String {
 impl Averages {
     /// What else is known about the average over everyone: the second opinion and, for yes/no outcomes, ratios.
     pub(crate) fn more_in_words(&self) -> Vec<String> {
+        let speaks = self.extrapolates(Population::Ate).is_none() || self.asked == Some(Population::Ate);
         let targeted = self
             .targeted
+            .filter(|_| speaks)
             .map(|e| format!("second opinion on the average over everyone (targeted): {}", with_interval(&e)));
-        let ratios = self.ratios.map(|r| {
+        let ratios = self.ratios.filter(|_| speaks).map(|r| {
             let named = |name: &str, e: Option<Estimate>| e.map(|e| format!("{name} {}", with_interval(&e)));
             let parts = [
                 Some(format!(
@@ -136,6 +157,13 @@ fn group_lines(found: &GroupEffects) -> Vec<String> {
             _ => format!("  {} {}: no estimate: {}", g.column, g.level, g.reason.as_deref().unwrap_or("too few rows")),
         }
     }));
+    lines
+}
+
+/// On what the effect depends, a line per coefficient.
+fn projection_lines(found: &[Coefficient]) -> Vec<String> {
+    let mut lines = vec!["best linear projection of the effect, doubly robust (95 % interval):".to_owned()];
+    lines.extend(found.iter().map(|c| format!("  {}: {}", c.name, with_interval(&c.estimate))));
     lines
 }
 

@@ -1,6 +1,7 @@
 //! What to be careful about after a fit: the one place where warnings are gathered, most important first.
 
 use paretau_core::{Seed, Warning};
+use paretau_nuisance::inference::normal_quantile;
 use paretau_nuisance::{IMBALANCE, OverlapReport};
 use paretau_report::{Balance, Findings};
 
@@ -35,7 +36,7 @@ pub(crate) fn of_fit(
     all
 }
 
-/// What can be said before a fit: features that determine the outcome, other columns that look wrong, then the overlap.
+/// Warnings before a fit: features that determine the outcome, other columns that look wrong, then the overlap.
 pub(crate) fn of_data(
     prepared: &Prepared,
     overlap: &OverlapReport,
@@ -95,11 +96,15 @@ fn ranking(found: &Findings) -> Option<Warning> {
 
 /// A warning when weighting leaves the arms apart by more than chance would.
 fn imbalance(overlap: &OverlapReport, findings: &Findings) -> Option<Warning> {
-    /// Distances of so many standard errors are not chance, even among many features.
+    /// Distances of so many standard errors are not chance.
     const ERRORS: f64 = 3.0;
+    /// How often chance alone may raise the warning, whatever the number of features.
+    const FALSE_ALARMS: f64 = 0.01;
     let [control, treated] = &overlap.arms;
     let error = (1.0 / control.ess_smoothed + 1.0 / treated.ess_smoothed).sqrt();
-    let limit = IMBALANCE.max(ERRORS * error);
+    // The largest of many distances is larger than one alone (Bonferroni).
+    let among = normal_quantile(1.0 - FALSE_ALARMS / (2.0 * findings.n_balanced.max(1) as f64));
+    let limit = IMBALANCE.max(ERRORS.max(among) * error);
     let size = |b: &Balance| b.after.map_or(f64::INFINITY, f64::abs);
     let off: Vec<&Balance> = findings.balance.iter().filter(|b| size(b) > limit).collect();
     let worst = off.iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;

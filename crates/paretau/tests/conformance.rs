@@ -248,9 +248,9 @@ fn parameters_are_checked_by_name_and_range() {
             let error = entry.build(&Params::none().with(spec.name, "#"), &TOOLBOX);
             assert!(error.is_err(), "{}: {} = # was taken", entry.info().name, spec.name);
         }
-        // The defaults, said aloud, are the defaults.
-        let said = Params(entry.defaults().as_object().unwrap().clone().into_iter().collect());
-        assert_eq!(entry.resolved(&said).unwrap(), entry.defaults(), "{}", entry.info().name);
+        // The defaults, given explicitly, are the defaults.
+        let explicit = Params(entry.defaults().as_object().unwrap().clone().into_iter().collect());
+        assert_eq!(entry.resolved(&explicit).unwrap(), entry.defaults(), "{}", entry.info().name);
     });
 }
 

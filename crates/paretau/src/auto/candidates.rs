@@ -35,8 +35,8 @@ pub struct Shape {
     pub n_cols: usize,
     /// Rows of the smaller arm.
     pub smaller_arm: usize,
-    /// Whether features are sparse.
-    pub sparse: bool,
+    /// Cells that hold a value: rows times columns, of sparse features those that are not 0.
+    pub n_cells: usize,
 }
 
 impl Shape {
@@ -47,7 +47,10 @@ impl Shape {
             n_rows: design.n_rows(),
             n_cols: design.x().n_cols(),
             smaller_arm: treated.min(design.n_rows() - treated),
-            sparse: matches!(design.x(), Features::Sparse(_)),
+            n_cells: match design.x() {
+                Features::Sparse(sparse) => sparse.values().len(),
+                Features::Dense(_) => design.n_rows().saturating_mul(design.x().n_cols()),
+            },
         }
     }
 }
@@ -99,6 +102,7 @@ pub fn candidates(shape: &Shape, effort: Effort) -> Vec<Candidate> {
         }
     } else {
         all.extend(["t-learner", "x-learner", "dr-learner"].map(Candidate::new));
+        all.push(Candidate::over("t-learner", "boosting", "t-learner over boosting"));
         all.push(Candidate::over("x-learner", "stack", "x-learner over a stack"));
         if effort != Effort::Quick {
             all.push(Candidate::over("t-learner", "stack", "t-learner over a stack"));
@@ -110,7 +114,7 @@ pub fn candidates(shape: &Shape, effort: Effort) -> Vec<Candidate> {
     }
     all.push(Candidate::new("r-learner"));
     let nets = shape.smaller_arm >= FEW_FOR_NETS;
-    if nets && (effort == Effort::Thorough || shape.n_rows.saturating_mul(shape.n_cols) <= NET_CELLS) {
+    if nets && (effort == Effort::Thorough || shape.n_cells <= NET_CELLS) {
         let members = if effort == Effort::Thorough { 5 } else { 2 };
         all.push(Candidate::new("tarnet").with("members", members));
     }
@@ -133,10 +137,10 @@ mod tests {
 
     #[test]
     fn shape_and_effort_decide() {
-        let shape = Shape { n_rows: 1000, n_cols: 20, smaller_arm: 400, sparse: false };
+        let shape = Shape { n_rows: 1000, n_cols: 20, smaller_arm: 400, n_cells: 20_000 };
         let quick = names(shape, Effort::Quick);
-        let trees = ["t-learner", "x-learner", "dr-learner", "x-learner over a stack", "causal-forest"];
-        assert_eq!(quick, [&["lr-2"], &trees[..]].concat());
+        let learners = ["t-learner", "x-learner", "dr-learner", "t-learner over boosting", "x-learner over a stack"];
+        assert_eq!(quick, [&["lr-2"], &learners[..], &["causal-forest"]].concat());
         let normal = names(shape, Effort::Normal);
         assert!(quick.iter().all(|name| normal.contains(name)) && normal.contains(&"tarnet"));
         // Labels tell candidates apart: seeds and reports go by them.
@@ -145,6 +149,9 @@ mod tests {
         assert!(names(shape, Effort::Thorough).contains(&"dpsw-norm"));
         let few = Shape { smaller_arm: 10, ..shape };
         assert!(!names(few, Effort::Thorough).contains(&"tarnet"));
+        // What is not there costs nothing: sparse features count by their values.
+        let large = Shape { n_rows: 5000, n_cells: 20_000_000, ..shape };
+        assert!(!names(large, Effort::Normal).contains(&"tarnet"));
         let wide = Shape { n_cols: 3000, ..shape };
         assert!(!names(wide, Effort::Quick).contains(&"t-learner"));
     }

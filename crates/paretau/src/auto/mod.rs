@@ -9,6 +9,7 @@
 mod aggregate;
 mod candidates;
 mod model;
+mod words;
 
 use paretau_core::{
     Abilities, BuildContext, ConfigEntry, Design, Diagnostics, Effects, Error, Estimator, EstimatorInfo, Event, Family,
@@ -26,6 +27,7 @@ use crate::{find, nuisances};
 use aggregate::q_aggregation;
 pub use candidates::{Candidate, Effort, Shape, candidates};
 use model::{AutoModel, Constant, Member, MemberFacts, mixed};
+pub(crate) use words::{belongs, mixture};
 
 /// Its name in the registry.
 const NAME: &str = "auto";
@@ -116,7 +118,7 @@ struct Auto {
     named: Option<Vec<Candidate>>,
 }
 
-/// A candidate with its estimator and what it said about rows it did not see.
+/// A candidate with its estimator and its predictions for rows it did not see.
 struct Runner {
     label: &'static str,
     candidate: Candidate,
@@ -340,7 +342,7 @@ impl Auto {
         }
     }
 
-    /// Who takes part with which share, and what is said about it.
+    /// Which candidates take part with which share, and the notes on it.
     fn choose<'r>(&self, job: &Job<'_>, runners: &'r [Runner]) -> Result<(Vec<&'r Runner>, Vec<f64>, Diagnostics)> {
         let alive: Vec<&Runner> = runners.iter().filter(|r| r.given_up.is_none()).collect();
         let Some(constant) = alive.iter().find(|r| r.is_constant()) else {

@@ -65,7 +65,7 @@ fn source<'a>(feature: &'a str, table: &[&'a str]) -> &'a str {
     table.iter().filter(made_of).max_by_key(|name| name.len()).copied().unwrap_or(feature)
 }
 
-/// A feature that is the outcome itself in every row: of few rows, that is all that can be told from chance.
+/// A feature that is the outcome itself in every row: of few rows, that is all that chance cannot explain.
 fn copy_of_outcome(design: &Design) -> Option<usize> {
     const LEAST_ROWS_OF_COPY: usize = 8;
     let (n, d) = (design.n_rows(), design.x().n_cols());
@@ -239,7 +239,7 @@ mod tests {
         Design::new(Features::Dense(Dense::new(n, 5, x).unwrap()), t, y).unwrap().named(columns).unwrap()
     }
 
-    fn told(design: &Design) -> Option<String> {
+    fn warned(design: &Design) -> Option<String> {
         let table = ["before", "age", "after", "town", "u"];
         determined(design, table.into_iter(), Seed(1)).map(|warning| {
             assert_eq!(warning.code, DETERMINED);
@@ -249,30 +249,30 @@ mod tests {
 
     #[test]
     fn parts_of_the_outcome_are_named() {
-        let message = told(&design(1500, |x, _, _| x[2] - x[0])).unwrap();
+        let message = warned(&design(1500, |x, _, _| x[2] - x[0])).unwrap();
         assert!(message.ends_with("--ignore before,after") || message.ends_with("--ignore after,before"), "{message}");
         assert!(message.contains("`after`") && message.contains("were they"), "{message}");
         // Rounding leaves it determined; columns that have nothing to do with it are not blamed.
-        let message = told(&design(5000, |x, _, _| ((x[2] - x[0]) * 20.0).round() / 20.0)).unwrap();
+        let message = warned(&design(5000, |x, _, _| ((x[2] - x[0]) * 20.0).round() / 20.0)).unwrap();
         assert!(message.ends_with("--ignore before,after") || message.ends_with("--ignore after,before"), "{message}");
-        let message = told(&design(300, |x, _, _| 2.0 * x[3] + 1.0)).unwrap();
+        let message = warned(&design(300, |x, _, _| 2.0 * x[3] + 1.0)).unwrap();
         assert!(message.ends_with("--ignore town") && message.contains("column `town` almost determines"), "{message}");
     }
 
     #[test]
     fn a_copy_of_the_outcome_is_told_of_few_rows_too() {
-        let message = told(&design(50, |x, _, _| x[0])).unwrap();
+        let message = warned(&design(50, |x, _, _| x[0])).unwrap();
         assert!(message.contains("equal in every row") && message.ends_with("--ignore before"), "{message}");
     }
 
     #[test]
     fn ordinary_outcomes_are_not_suspected() {
-        assert_eq!(told(&design(1500, |x, t, noise| x[0] + x[2] + t + noise)), None, "strong features, some noise");
-        assert_eq!(told(&design(1500, |x, t, _| x[1].sin() + x[3] * x[4] + t)), None, "no noise, but crooked");
-        assert_eq!(told(&design(1500, |_, t, _| 3.0 * t)), None, "the arm alone");
-        assert_eq!(told(&design(1500, |_, _, noise| noise)), None);
-        assert_eq!(told(&design(1500, |_, _, _| 3.0)), None, "a constant");
-        assert_eq!(told(&design(50, |x, _, _| x[0] + x[2])), None, "too few rows to prove anything");
-        assert_eq!(told(&design(6, |x, _, _| x[0])), None, "too few even for a copy");
+        assert_eq!(warned(&design(1500, |x, t, noise| x[0] + x[2] + t + noise)), None, "strong features, some noise");
+        assert_eq!(warned(&design(1500, |x, t, _| x[1].sin() + x[3] * x[4] + t)), None, "no noise, but crooked");
+        assert_eq!(warned(&design(1500, |_, t, _| 3.0 * t)), None, "the arm alone");
+        assert_eq!(warned(&design(1500, |_, _, noise| noise)), None);
+        assert_eq!(warned(&design(1500, |_, _, _| 3.0)), None, "a constant");
+        assert_eq!(warned(&design(50, |x, _, _| x[0] + x[2])), None, "too few rows to prove anything");
+        assert_eq!(warned(&design(6, |x, _, _| x[0])), None, "too few even for a copy");
     }
 }

@@ -281,10 +281,10 @@ mod tests {
         let (table, design, effects) = people();
         let tree = with_evidence(&design, &effects, |scored| tree(scored, &table)).unwrap().unwrap();
         assert!(tree.explained > 0.9, "{}", tree.explained);
-        let mut told = vec![];
-        words(&tree.root, &mut told);
-        assert!(told.iter().any(|(w, _)| w.starts_with("region is")), "{told:?}");
-        assert!(told.iter().all(|(w, _)| !w.contains("noise")), "{told:?}");
+        let mut described = vec![];
+        words(&tree.root, &mut described);
+        assert!(described.iter().any(|(w, _)| w.starts_with("region is")), "{described:?}");
+        assert!(described.iter().all(|(w, _)| !w.contains("noise")), "{described:?}");
         // The condition of the first branch, applied to the table by hand, gives the numbers that the tree tells.
         let split = tree.root.split.as_ref().unwrap();
         let bound: f64 = split.yes.strip_prefix("age at most ").unwrap().parse().unwrap();

@@ -6,13 +6,12 @@ mod half_samples;
 mod individual;
 
 use paretau_core::{
-    Effects, Error, EstimatorEntry, Family, Features, FitContext, FittedRegressor, RegressionTask, Result, State,
-    Target,
+    Effects, Error, EstimatorEntry, Features, FitContext, FittedRegressor, RegressionTask, Result, State, Target,
 };
 use paretau_nuisance::{Observed, OutcomeStack};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::half_samples::{Replicates, replicate};
+pub(crate) use self::half_samples::{FarHalves, HALVES_TASK, HalvesTask, Replicates, perform_halves, replicate};
 use self::individual::Individual;
 use crate::assessment::Weighted;
 use crate::registry::TOOLBOX;
@@ -63,9 +62,13 @@ impl IntervalKind {
     }
 }
 
-/// Whether intervals of the conditional effect may be made from refits: those of networks have not been measured.
+/// Estimators whose intervals of the conditional effect may be made from refits: those for which `experiments/person_intervals`
+/// says how often they hold the truth.
+pub(crate) const MEASURED: &[&str] = &["lr-2", "t-learner", "x-learner"];
+
+/// Whether intervals of the conditional effect may be made from refits of an estimator.
 pub(crate) fn refits_are_measured(entry: &dyn EstimatorEntry) -> bool {
-    entry.info().family != Family::Neural
+    MEASURED.contains(&entry.info().name)
 }
 
 /// The base learner of the spread.
