@@ -22,7 +22,7 @@ pub use options::PageOptions;
 pub use page::{render, render_run};
 pub use records::{
     ArmOverlap, ArmWeights, AskedGroup, Average, Balance, Bin, Curve, CurvePoint, EffectGroup, EffectNode, EffectSplit,
-    EffectSummary, EffectTree, FeatureCurve, Findings, FurtherArm, Interval, Making, ModelRecords, OverlapSummary,
-    Param, Question, RunComparison, RunPair, RunPublished, RunRecords, RunScore, RunTail, SortedEffect, Subgroup, Tail,
-    TargetPoint, WeightRank,
+    EffectSummary, EffectTree, FeatureCurve, Findings, FurtherArm, Interval, Making, Mixture, MixtureCandidate,
+    ModelRecords, OverlapSummary, Param, Question, RunComparison, RunPair, RunPublished, RunRecords, RunScore, RunTail,
+    SortedEffect, Subgroup, Tail, TargetPoint, WeightRank,
 };

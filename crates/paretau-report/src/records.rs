@@ -19,12 +19,18 @@ pub struct ModelRecords {
     /// Whether the first average was asked for by name.
     #[serde(default)]
     pub asked: bool,
-    /// What else is known about the average over everybody: a second opinion, ratios; each in a sentence.
+    /// Another estimate of the average over everybody, by targeted maximum likelihood.
+    #[serde(default)]
+    pub second_opinion: Option<Interval>,
+    /// What else is known about the average over everybody, such as ratios; each in a sentence.
     #[serde(default)]
     pub more: Vec<String>,
     /// Effects of the groups that were asked for.
     #[serde(default)]
     pub groups: Vec<AskedGroup>,
+    /// Best linear projection of the effect on the columns that were asked for, the intercept first.
+    #[serde(default)]
+    pub projection: Vec<(String, Interval)>,
     /// The arms besides the two that the page is about.
     #[serde(default)]
     pub further_arms: Vec<FurtherArm>,
@@ -46,6 +52,9 @@ pub struct ModelRecords {
     pub training: Vec<Curve>,
     /// Numbers from the fit, by name.
     pub numbers: Vec<(String, f64)>,
+    /// Who takes part, when the estimator is a mixture of others.
+    #[serde(default)]
+    pub mixture: Option<Mixture>,
     /// How the model was made.
     pub making: Making,
     /// How many of the warnings, the first ones, say that the answer may be wrong altogether.
@@ -54,6 +63,32 @@ pub struct ModelRecords {
     /// What the reader's words are.
     #[serde(default)]
     pub options: PageOptions,
+}
+
+/// A mixture of estimators with what it was chosen by.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Mixture {
+    /// Everyone who was considered, largest share first.
+    pub candidates: Vec<MixtureCandidate>,
+    /// The mixture's doubly robust loss on rows that neither fits nor weights saw.
+    pub dr_loss: f64,
+    /// Its R-loss there.
+    pub r_loss: f64,
+    /// Shares and losses in a sentence.
+    pub words: String,
+}
+
+/// One estimator that a mixture was chosen from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MixtureCandidate {
+    /// What it is called.
+    pub label: String,
+    /// Its share, 0 when it was not taken.
+    pub share: f64,
+    /// Doubly robust loss on rows that it did not see.
+    pub dr_loss: f64,
+    /// R-loss there.
+    pub r_loss: f64,
 }
 
 /// What was asked of which data.
@@ -110,6 +145,9 @@ pub struct FurtherArm {
     pub name: String,
     /// Its rows.
     pub n_rows: usize,
+    /// Over whom the average is taken, where that is not everyone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<String>,
     /// Its average effect against the control.
     pub effect: Interval,
 }

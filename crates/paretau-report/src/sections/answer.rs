@@ -50,11 +50,21 @@ pub(crate) fn answer(records: &ModelRecords) -> Result<Section> {
         }
     }
     html += &warnings(records);
+    if let Some(second) = records.second_opinion {
+        let _ = write!(
+            html,
+            "<p>Second opinion on the average over everyone (targeted): {} (95 % interval {} to {}).</p>",
+            escape(&unit.words(second.value)),
+            unit.show(second.lo),
+            unit.show(second.hi)
+        );
+    }
     html += &records.more.iter().map(|line| format!("<p>{}</p>", escape(line))).collect::<String>();
     let chart = if records.averages.is_empty() { String::new() } else { averages(records, unit)? };
     let _ = write!(html, "<div class=\"pair\"><div>{}</div>{chart}</div>", context(records, unit));
     html += &groups::arms(records, unit)?;
     html += &groups::asked(records, unit)?;
+    html += &groups::projection(records, unit);
     Ok(Section { id: "answer", heading: "The answer", html })
 }
 
@@ -97,7 +107,7 @@ fn sentence(records: &ModelRecords, whom: Option<&str>, effect: Interval, unit: 
     )
 }
 
-/// Whether a change is welcome, where the reader has said which direction is.
+/// Whether a change is welcome, where the reader has named the better direction.
 fn direction(lower_is_better: Option<bool>, raises: bool) -> &'static str {
     match (lower_is_better, raises) {
         (None, _) => "",
@@ -251,8 +261,10 @@ mod tests {
             averages: vec![],
             scope: None,
             asked: false,
+            second_opinion: None,
             more: vec![],
             groups: vec![],
+            projection: vec![],
             further_arms: vec![],
             warnings: vec![],
             notes: vec![],
@@ -263,6 +275,7 @@ mod tests {
             roles: vec![],
             training: vec![],
             numbers: vec![],
+            mixture: None,
             making: Making { version: String::new(), seed: 0, params: vec![], command: String::new() },
             n_serious: 0,
             options: PageOptions::default(),

@@ -17,12 +17,18 @@ pub(super) fn arms(records: &ModelRecords, unit: Unit<'_>) -> Result<String> {
     }
     let question = &records.question;
     let [control, treated] = &question.arms;
-    // The page's own pair first, by the same average over all rows of both as the others have.
-    let own = records.averages.iter().find(|a| a.of == "everybody").map(|a| (treated, question.n_treated, a.effect));
-    let further = records.further_arms.iter().map(|arm| (&arm.name, arm.n_rows, arm.effect));
-    let all: Vec<(&String, usize, Interval)> = own.into_iter().chain(further).collect();
+    // The page's own pair first, by the average that heads the page.
+    let own = records.averages.first().map(|a| {
+        let over = if a.of == "everybody" { String::new() } else { format!(", over {}", a.of) };
+        (format!("{treated}{over}"), question.n_treated, a.effect)
+    });
+    let further = records.further_arms.iter().map(|arm| {
+        let over = arm.over.as_ref().map_or_else(String::new, |over| format!(", over {over}"));
+        (format!("{}{over}", arm.name), arm.n_rows, arm.effect)
+    });
+    let all: Vec<(String, usize, Interval)> = own.into_iter().chain(further).collect();
     let lines = all.iter().map(|(name, n, effect)| Line {
-        name: (*name).clone(),
+        name: name.clone(),
         effect: Some(*effect),
         ring: None,
         paint: Paint::Main,
@@ -134,6 +140,29 @@ fn asked_table(records: &ModelRecords, unit: Unit<'_>) -> String {
     let table =
         Table { caption: "Average effects of groups; people (effective sample size) per arm", header: &header, rows };
     table.beside("All numbers of the groups")
+}
+
+/// On what the effect depends, as far as a line can say.
+pub(super) fn projection(records: &ModelRecords, unit: Unit<'_>) -> String {
+    if records.projection.is_empty() {
+        return String::new();
+    }
+    let shown = |v: f64| Cell::number(v, &unit.show(v));
+    let row = |(name, effect): &(String, Interval)| {
+        vec![Cell::html(records.options.term(name)), shown(effect.value), shown(effect.lo), shown(effect.hi)]
+    };
+    let table = Table {
+        caption: "Best linear projection of the effect",
+        header: &["column", "effect per unit", "from", "to"],
+        rows: records.projection.iter().map(row).collect(),
+    };
+    format!(
+        "<h3>On what the effect depends</h3><p>The best linear projection of the effect on the columns that were asked for, by \
+         doubly robust scores{}: by how much the effect differs when a column is larger by one, the others held; the intercept is \
+         the effect where all of them are 0. Intervals of 95 %.</p>{}",
+        unit.after(", in "),
+        table.html()
+    )
 }
 
 /// Subgroups of the features that tell predicted effects apart best.

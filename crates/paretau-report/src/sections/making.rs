@@ -3,7 +3,7 @@
 use super::Section;
 use crate::html::{Cell, Table, code, escape};
 use crate::number::significant;
-use crate::records::ModelRecords;
+use crate::records::{Mixture, ModelRecords};
 
 pub(crate) fn making(records: &ModelRecords) -> Section {
     let making = &records.making;
@@ -14,6 +14,7 @@ pub(crate) fn making(records: &ModelRecords) -> Section {
         escape(question.summary.trim_end_matches('.')),
         escape(&question.reference)
     );
+    html += &records.mixture.as_ref().map_or_else(String::new, mixture);
     html += &format!(
         "<h3>Reproduce this</h3><pre class=\"command\" tabindex=\"0\"><code>{}</code></pre><p>Fitted with paretau {} and seed {}; \
          the same command gives the same numbers, whatever the number of threads.</p>",
@@ -47,4 +48,20 @@ pub(crate) fn making(records: &ModelRecords) -> Section {
         html += &table.folded("Numbers from the fit");
     }
     Section { id: "making", heading: "How it was made", html }
+}
+
+/// Who was considered, who was taken, and by which losses.
+fn mixture(found: &Mixture) -> String {
+    let loss = |value: f64| Cell::number(value, &significant(value, 4));
+    let line = |label: &str, share: f64, losses: [f64; 2]| {
+        let percent = if share > 0.0 { format!("{:.0} %", 100.0 * share) } else { "–".to_owned() };
+        vec![Cell::html(code(label)), Cell::number(share, &percent), loss(losses[0]), loss(losses[1])]
+    };
+    let candidates = found.candidates.iter().map(|c| line(&c.label, c.share, [c.dr_loss, c.r_loss]));
+    let rows = std::iter::once(line("mixture", 1.0, [found.dr_loss, found.r_loss])).chain(candidates).collect();
+    let header = &["estimator", "share", "doubly robust loss", "R-loss"];
+    let table = Table { caption: "Losses on rows that the fits did not see; lower is better", header, rows };
+    let words =
+        format!("It was {}. The mixture's own losses stand on weights that did not see the rows either.", found.words);
+    format!("<p>{}</p>{}", escape(&words), table.folded(&format!("{} candidates", found.candidates.len())))
 }
