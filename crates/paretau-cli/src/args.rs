@@ -78,13 +78,17 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Print the manual page, or that of one command
     Man(ManArgs),
+    /// Print the names of a data file's columns, one per line; what completions ask
+    #[command(hide = true)]
+    ColumnNames(ColumnNamesArgs),
 }
 
 /// Where the data are and what their columns mean.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DataArgs {
     /// Data file: .csv[.gz], .tsv, .xlsx, .ods, .json, .ndjson, .parquet, .arrow, .feather, .npz, .svm, a News pair, or -
-    /// for CSV on stdin;
+    /// for CSV on stdin; a folder of such files, or a glob in quotes such as 'part-*.parquet', is one table, and folders named
+    /// column=value give a column;
     /// `diagnose` also takes a model file (.paretau)
     #[arg(value_name = "DATA")]
     pub(crate) data: PathBuf,
@@ -278,12 +282,16 @@ pub(crate) struct FitArgs {
     /// Columns whose groups get an average effect each, numbers in quantile bins; they need not be features
     #[arg(long, value_name = "COLS", value_delimiter = ',')]
     pub(crate) by: Vec<String>,
+    /// Columns on which the effect is projected (best linear projection): by how much it differs with each of them, with 95 %
+    /// intervals; text becomes indicators
+    #[arg(long, visible_alias = "blp", value_name = "COLS", value_delimiter = ',')]
+    pub(crate) projection: Vec<String>,
     /// Whose average effect is the headline: ate (everyone), att (the treated), atc (those without treatment) or ato (those who
     /// could have been in either arm) [default: ate, or ato where the arms hardly overlap]
     #[arg(long, value_name = "WHOSE")]
     pub(crate) estimand: Option<String>,
-    /// Refits on half-samples for intervals of single rows, e.g. 40: the fit takes about half as many times as long. Also keeps
-    /// the outcome models for intervals of individual effects
+    /// Refits on half-samples for intervals of single rows (lr-2, t-learner, x-learner), e.g. 40: the fit takes about half as many
+    /// times as long. Also keeps the outcome models for intervals of individual effects, whatever the estimator
     #[arg(long, value_name = "N")]
     pub(crate) intervals: Option<usize>,
     /// File that keeps the state of the training, written at intervals and on Ctrl-C (networks only)
@@ -304,7 +312,7 @@ pub(crate) struct FitArgs {
 pub(crate) struct EffectArgs {
     /// Model file
     pub(crate) model: PathBuf,
-    /// Data file, as for `fit`; the treatment column is optional here
+    /// Data file, folder or glob, as for `fit`; the treatment column is optional here
     pub(crate) data: PathBuf,
     /// Add columns lo and hi, ends of an interval of each row's effect at this level (approximate; see --kind)
     #[arg(long, value_name = "LEVEL")]
@@ -318,9 +326,13 @@ pub(crate) struct EffectArgs {
     pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) read: ReadArgs,
-    /// Output file (.csv, .csv.gz, .parquet, .arrow), or - for CSV on stdout
+    /// Output file (.csv, .csv.gz, .parquet, .arrow), - for CSV on stdout, or a folder, as in effects/, for one output per
+    /// input file under the same name
     #[arg(long, value_name = "FILE", default_value = "-")]
     pub(crate) out: PathBuf,
+    /// Skip outputs in the folder that are complete and were made by the same model from the same file
+    #[arg(long)]
+    pub(crate) resume: bool,
     /// Say nothing about rows that the model learned from
     #[arg(long)]
     pub(crate) in_sample: bool,
@@ -529,4 +541,11 @@ pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ColumnNamesArgs {
+    /// Data file
+    #[arg(value_name = "DATA")]
+    pub(crate) data: PathBuf,
 }

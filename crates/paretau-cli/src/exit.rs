@@ -85,9 +85,13 @@ fn print_error(message: &str, json: bool, code: u8) -> ExitCode {
     if json {
         let _ = writeln!(std::io::stdout(), "{}", serde_json::json!({ "error": message, "exit_code": code }));
     }
-    let colours = terminal::has_colours(Stream::Err);
-    let name = if colours { terminal::painted("paretau:", Look::Error) } else { "paretau:".to_owned() };
-    let _ = writeln!(std::io::stderr(), "{name} {message}");
+    let mut text = terminal::for_stderr(&format!("paretau: {message}"));
+    if terminal::has_colours(Stream::Err)
+        && let Some(rest) = text.strip_prefix("paretau:")
+    {
+        text = format!("{}{rest}", terminal::painted("paretau:", Look::Error));
+    }
+    let _ = writeln!(std::io::stderr(), "{text}");
     ExitCode::from(code)
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Result;
 use paretau::{Error, printable};
 
-/// What the last panic said and where, with its backtrace where RUST_BACKTRACE asks for one.
+/// The last panic's message and place, with its backtrace where RUST_BACKTRACE asks for one.
 static LAST: Mutex<Option<String>> = Mutex::new(None);
 
 /// Keeps what a panic says instead of printing it.

@@ -1,6 +1,7 @@
 //! The one check of every path that a command writes to, made before any byte is touched: not a file that is read or
 //! written elsewhere in the same command (by the file itself, whatever it is called), not a folder, and not an existing
-//! file of another kind than the one that will be written.
+//! file of another kind than the one that will be written. A table is one of ours by its columns, so that nobody's data
+//! are replaced by effects because a name was typed twice.
 
 use std::fs::Metadata;
 use std::io::Read as _;
@@ -8,6 +9,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use paretau::Error;
+use paretau::data::{BatchReader, ReadOptions};
 
 use crate::commands::data::bad_argument;
 use crate::interrupt;
@@ -58,7 +60,7 @@ pub(crate) fn check(flag: &str, out: &Path, kind: Kind, others: &[&Path], force:
         Kind::Model => "a model of paretau",
         Kind::Page => "a page of paretau",
         Kind::Config => "a configuration made by `paretau init`",
-        _ => "a table of the kind that its name says",
+        _ => "a table that paretau wrote",
     };
     refuse(format!("there is a file already that is not {what}; choose another name, or add --force to replace it"))
 }
@@ -110,13 +112,35 @@ fn is_replaceable(kind: Kind, path: &Path, head: &[u8]) -> bool {
             let starts = |magic: &[u8]| head.starts_with(magic);
             match ending.as_str() {
                 "gz" => starts(b"\x1f\x8b"),
-                "parquet" => starts(b"PAR1"),
-                "arrow" | "feather" => starts(b"ARROW1"),
-                _ => is_text(head) && !starts(b"{") && !starts(b"[") && !starts(b"<") && !is_model,
+                "parquet" => starts(b"PAR1") && is_own_table(&columns(path)),
+                "arrow" | "feather" => starts(b"ARROW1") && is_own_table(&columns(path)),
+                "csv" | "tsv" | "txt" => is_text(head) && is_own_table(&header(head)),
+                // Formats without names of columns.
+                _ => (ending == "npz") == starts(b"PK") && !starts(b"{") && !starts(b"[") && !starts(b"<") && !is_model,
             }
         }
         Kind::Trials => true,
     }
+}
+
+/// The names of the columns of a Parquet or Arrow file; none when it cannot be read.
+fn columns(path: &Path) -> Vec<String> {
+    let first = BatchReader::open(path, &ReadOptions::default(), 1).ok().and_then(|mut batches| batches.next());
+    let Some(Ok(table)) = first else { return vec![] };
+    table.columns().iter().map(|column| column.name.clone()).collect()
+}
+
+/// The names in the first line of delimited text.
+fn header(head: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(head);
+    let line = text.lines().next().unwrap_or_default();
+    line.split([',', '\t', ';']).map(|name| name.trim_matches([' ', '"', '\u{feff}']).to_owned()).collect()
+}
+
+/// Whether a table with these columns is one that commands write: effects, simulated rows, recommended arms.
+fn is_own_table(columns: &[String]) -> bool {
+    columns.iter().any(|name| matches!(name.as_str(), "tau" | "mu0" | "w_raw") || name.starts_with("tau_"))
+        || (columns.len() <= 2 && columns.last().is_some_and(|name| name == "arm"))
 }
 
 fn is_text(head: &[u8]) -> bool {
@@ -137,13 +161,16 @@ mod tests {
     fn files_of_another_kind_and_files_in_use_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        std::fs::write(at("rows.csv"), "a,b\n1,2\n").unwrap();
+        std::fs::write(at("rows.csv"), "mu0,mu1,tau\n1,2,1\n").unwrap();
+        std::fs::write(at("data.csv"), "age,weight\n1,2\n").unwrap();
+        std::fs::write(at("arms.tsv"), "id\tarm\n1\t0\n").unwrap();
         std::fs::write(at("notes.html"), "<p>mine</p>").unwrap();
         std::fs::write(at("empty.paretau"), "").unwrap();
         std::fs::hard_link(at("rows.csv"), at("link.csv")).unwrap();
         let ok = |name: &str, kind, others: &[&Path]| check("out", &at(name), kind, others, false).is_ok();
         assert!(
             ok("rows.csv", Kind::Table, &[])
+                && ok("arms.tsv", Kind::Table, &[])
                 && ok("new.paretau", Kind::Model, &[])
                 && ok("empty.paretau", Kind::Model, &[])
         );
@@ -151,6 +178,7 @@ mod tests {
             !ok("rows.csv", Kind::Model, &[])
                 && !ok("notes.html", Kind::Page, &[])
                 && !ok("notes.html", Kind::Table, &[])
+                && !ok("data.csv", Kind::Table, &[])
         );
         assert!(!ok("link.csv", Kind::Table, &[&at("rows.csv")]), "two names of one file");
         assert!(!ok("new", Kind::Model, &[&at("./new")]), "two outputs that are not there yet");

@@ -9,10 +9,13 @@ use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use paretau::data::Position;
 use paretau::{Event, Observer, printable};
 
-use crate::{interrupt, log};
+use crate::{interrupt, log, terminal};
 
 /// The bar of a stage whose steps are counted.
-const COUNTED: &str = "{msg} {bar:24} {pos}/{len} ({per_sec}, {left})";
+const COUNTED: &str = "{msg} {bar:10} {pos}/{len} ({pace})";
+
+/// Columns that the rest of a bar's line may take beside the stage's name: a line that wraps is not cleared in full.
+const REST: usize = 50;
 
 /// Shows events on stderr.
 pub(crate) struct Progress {
@@ -37,7 +40,7 @@ impl Progress {
         // Whoever listened to stderr may have gone; that is no reason to stop.
         let line = || {
             for line in message.lines() {
-                let _ = writeln!(std::io::stderr(), "{}", printable(line));
+                let _ = writeln!(std::io::stderr(), "{}", terminal::for_stderr(&printable(line)));
             }
         };
         match &*self.bar.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -55,10 +58,10 @@ impl Progress {
     pub(crate) fn reading(&self, name: &str, position: Position) {
         let (done, total, template) = match position {
             Position::Bytes { done, total } => {
-                (done, Some(total), "{msg} {bar:24} {bytes}/{total_bytes} ({bytes_per_sec}, {left})")
+                (done, Some(total), "{msg} {bar:10} {bytes}/{total_bytes} ({bytes_per_sec}, {left})")
             }
             Position::Rows { done, total: Some(total) } => (done, Some(total), COUNTED),
-            Position::Rows { done, total: None } => (done, None, "{msg} {spinner} {pos} ({per_sec}, {elapsed})"),
+            Position::Rows { done, total: None } => (done, None, "{msg} {spinner} {pos} ({rate}, {elapsed})"),
         };
         if self.bar.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
             self.show(name, total, template);
@@ -83,16 +86,42 @@ impl Progress {
         if self.quiet || !std::io::stderr().is_terminal() {
             return;
         }
-        let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.with_key("left", time_left));
-        }
-        bar.set_message(name.to_owned());
-        bar.enable_steady_tick(Duration::from_millis(120));
         let mut slot = self.bar.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(old) = slot.replace(bar) {
+        // The old bar goes before the new one draws: two at once leave a line behind.
+        if let Some(old) = slot.take() {
             old.finish_and_clear();
         }
+        let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.with_key("left", time_left).with_key("rate", rate).with_key("pace", pace));
+        }
+        bar.set_message(terminal::cut(name, REST));
+        bar.enable_steady_tick(Duration::from_millis(120));
+        *slot = Some(bar);
+    }
+}
+
+/// Steps per second or minute, in three digits.
+fn rate(state: &ProgressState, out: &mut dyn std::fmt::Write) {
+    let _ = out.write_str(&rate_in_words(state.per_sec()));
+}
+
+/// The rate and the time left, once there is a step to compute them from.
+fn pace(state: &ProgressState, out: &mut dyn std::fmt::Write) {
+    if state.pos() > 0 && state.per_sec() > 0.0 {
+        rate(state, out);
+        let _ = out.write_str(", ");
+    }
+    time_left(state, out);
+}
+
+fn rate_in_words(per_second: f64) -> String {
+    match per_second {
+        r if !r.is_finite() || r <= 0.0 => "0/s".to_owned(),
+        r if r >= 100.0 => format!("{r:.0}/s"),
+        r if r >= 10.0 => format!("{r:.1}/s"),
+        r if r >= 1.0 => format!("{r:.2}/s"),
+        r => format!("{:.2}/min", 60.0 * r),
     }
 }
 
@@ -129,5 +158,18 @@ impl Observer for Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_have_sensible_digits() {
+        let words = [0.0, f64::NAN, 0.05, 1.234_56, 23.456, 1119.7635].map(rate_in_words);
+        let none = "0/s";
+        let want = [none, none, "3.00/min", "1.23/s", "23.5/s", "1120/s"];
+        assert_eq!(words, want);
     }
 }

@@ -18,6 +18,20 @@ pub(crate) fn width() -> Option<usize> {
     width.filter(|columns| *columns > 0).map(|columns: usize| columns.max(LEAST_WIDTH))
 }
 
+/// A text for stderr as it is shown there: on a terminal it fits the width and has its colours.
+pub(crate) fn for_stderr(text: &str) -> String {
+    let width = std::io::stderr().is_terminal().then(terminal_size).flatten();
+    let fitted = width.map_or_else(|| text.to_owned(), |(Width(w), _)| fitted(text, usize::from(w).max(LEAST_WIDTH)));
+    if has_colours(Stream::Err) { coloured(&fitted) } else { fitted }
+}
+
+/// A name cut so that so many columns of stderr's terminal are left beside it.
+pub(crate) fn cut(name: &str, rest: usize) -> String {
+    let width = terminal_size().map_or(80, |(Width(columns), _)| usize::from(columns));
+    let room = width.saturating_sub(rest).max(12);
+    if name.chars().count() <= room { name.to_owned() } else { name.chars().take(room - 1).chain(['…']).collect() }
+}
+
 /// Where a text goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stream {

@@ -97,10 +97,10 @@ fn streaming_effects_leave_nothing_half_written() {
         feed(at, &["effect", "model.paretau", "-", "--out", out], begun);
     }
     // An older file stays as it was.
-    std::fs::write(at.join("effects.csv"), "precious").unwrap();
+    std::fs::write(at.join("effects.csv"), "tau\n0.5\n").unwrap();
     let begun = || names(at).iter().any(|name| name.contains(".tmp"));
     feed(at, &["effect", "model.paretau", "-", "--out", "effects.csv"], begun);
-    assert_eq!(std::fs::read(at.join("effects.csv")).unwrap(), b"precious");
+    assert_eq!(std::fs::read(at.join("effects.csv")).unwrap(), b"tau\n0.5\n");
 }
 
 #[test]

@@ -140,6 +140,13 @@ fn jobs_warns_of_arms_that_hardly_overlap() {
     let fit = json(at, &[&["fit", path], &columns[..], &out[..]].concat());
     let [att, lo, hi] = average(&fit, "att");
     assert!((att - 886.0).abs() < 2000.0 && lo < 886.0 && hi > -886.0, "{att} ({lo} to {hi})");
+    // No method can be right about everyone here: the headline is about others, and nothing over everyone has an interval.
+    let averages = &fit["averages"];
+    assert_ne!(averages["headline"], "ate", "{averages}");
+    assert!(averages["extrapolated"].as_array().unwrap().iter().any(|e| e["population"] == "ate"), "{averages}");
+    let words = ok(at, &["report", "model.paretau", "--out", "r.html"]);
+    let page = std::fs::read_to_string(at.join("r.html")).unwrap();
+    assert!(!page.contains("the average effect (ATE)"), "{words}");
     ok(at, &["effect", "model.paretau", path, "--out", "effects.csv"]);
     check_effects(&at.join("effects.csv"), 3212, 3212);
     for source in [vec!["diagnose", "model.paretau"], [&["diagnose", path], &columns[..]].concat()] {

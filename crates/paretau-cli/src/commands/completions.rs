@@ -9,12 +9,14 @@ use clap::{Arg, Command, CommandFactory as _};
 use paretau::{Error, registry};
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
+use crate::commands::column_names;
 
 pub(crate) fn shell(args: &CompletionsArgs) -> Result<()> {
     let mut text = vec![];
     clap_complete::generate(args.shell, &mut knowing(Cli::command()), "paretau", &mut text);
+    let text = column_names::complete(args.shell, String::from_utf8_lossy(&text).into_owned(), &Cli::command());
     // Written here rather than by the generator, which would panic when the reader has gone.
-    std::io::stdout().write_all(&text)?;
+    std::io::stdout().write_all(text.as_bytes())?;
     Ok(())
 }
 

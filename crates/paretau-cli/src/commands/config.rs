@@ -58,6 +58,7 @@ struct Reading {
 pub(crate) struct Fit {
     estimator: Option<String>,
     pub(crate) by: Vec<String>,
+    pub(crate) projection: Vec<String>,
     pub(crate) estimand: Option<String>,
     pub(crate) intervals: Option<usize>,
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use paretau::data::{DateOrder, Field, Kind, ReadOptions, RoleSpec, Table, default_max_memory, read_watched};
+use paretau::data::{DateOrder, ReadOptions, RoleSpec, Table, default_max_memory, read_watched};
 use paretau::{Error, Model, Params};
 
 use crate::args::{DataArgs, EstimatorArgs, ReadArgs, RoleArgs};
@@ -13,33 +13,12 @@ use crate::progress::Progress;
 
 /// The options of reading that the arguments give. Identifiers are read as text, so that `007` stays `007`.
 pub(crate) fn read_options(args: &ReadArgs, id: Option<&str>) -> Result<ReadOptions> {
-    let mark = |flag: &str, given: Option<char>, known: &[char]| match given {
-        Some(mark) if !known.contains(&mark) => {
-            let shown: Vec<String> = known.iter().map(|mark| format!("'{mark}'")).collect();
-            Err(bad_argument(flag, &mark.to_string(), &format!("one of {}", shown.join(" "))))
-        }
-        other => Ok(other),
-    };
-    let decimal = mark("decimal", args.decimal, &['.', ','])?;
-    let thousands = mark("thousands", args.thousands, &['.', ',', ' ', '\''])?;
-    if decimal.is_some() && decimal == thousands {
-        let given = decimal.unwrap_or_default().to_string();
-        return Err(bad_argument("thousands", &given, "another mark than that of --decimal").into());
-    }
-    // Where one of the two marks separates thousands, the other is the decimal mark.
-    let implied = match thousands {
-        Some('.') => Some(','),
-        Some(',') => Some('.'),
-        _ => None,
-    };
     let order = args.date_order.as_deref().map(str::parse::<DateOrder>);
     let date_order = order
         .transpose()
         .map_err(|_| bad_argument("date-order", args.date_order.as_deref().unwrap_or_default(), "dmy, mdy or ymd"))?;
     let options = ReadOptions {
         header: !args.no_header,
-        decimal: decimal.or(implied),
-        thousands,
         date_order,
         na: args.na.iter().map(|mark| mark.trim().to_owned()).filter(|mark| !mark.is_empty()).collect(),
         numeric: args.numeric.clone(),
@@ -48,8 +27,11 @@ pub(crate) fn read_options(args: &ReadArgs, id: Option<&str>) -> Result<ReadOpti
         sheet: args.sheet.clone(),
         ..ReadOptions::default()
     };
+    let options = options
+        .with_marks(args.decimal, args.thousands)
+        .map_err(|bad| bad_argument(bad.option, &bad.mark.to_string(), &bad.expected))?;
     Ok(match id {
-        Some(id) => options.with_field(Field::new(id, Kind::Text)),
+        Some(id) => options.with_id(id),
         None => options,
     })
 }

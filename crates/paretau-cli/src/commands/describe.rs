@@ -20,16 +20,12 @@ pub(crate) fn run(args: &DescribeArgs, common: &Common) -> Result<()> {
 }
 
 fn readable(description: &Description) -> String {
-    let mut out = format!("{}: {}\n", description.name, description.summary);
-    if !description.aliases.is_empty() {
-        out += &format!("also called {}\n", description.aliases.join(", "));
+    let info = &description.info;
+    let mut out = format!("{}: {}\n", info.name, info.summary);
+    if !info.aliases.is_empty() {
+        out += &format!("also called {}\n", info.aliases.join(", "));
     }
-    out += &format!(
-        "family {}, Python class {}\n{}\n",
-        description.family.label(),
-        description.class,
-        description.reference
-    );
+    out += &format!("family {}, Python class {}\n{}\n", info.family.label(), info.class, info.reference);
     if description.params.is_empty() {
         return out + "\nno parameters";
     }

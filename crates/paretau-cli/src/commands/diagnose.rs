@@ -37,7 +37,8 @@ pub(crate) fn run(args: &DiagnoseArgs, common: &Common) -> Result<()> {
 fn of_pair(own: &Diagnosis, several: bool) -> String {
     let [control, treated] = &own.arms;
     let which = if several { format!("arm `{treated}` against `{control}`: ") } else { String::new() };
-    let mut lines = vec![format!("{which}{} rows, {} features after encoding", own.n_rows, own.n_features)];
+    let features = if own.n_features == 1 { "feature" } else { "features" };
+    let mut lines = vec![format!("{which}{} rows, {} {features} after encoding", own.n_rows, own.n_features)];
     lines.extend(own.overlap.in_words());
     lines.extend(own.warnings.iter().map(|w| format!("warning: {}", w.message)));
     if own.warnings.is_empty() {

@@ -1,7 +1,9 @@
 //! `paretau effect`: each row's effect, streamed in record batches so that memory does not grow with the file.
 
+use std::path::Path;
+
 use anyhow::Result;
-use paretau::data::{BatchReader, Field, Kind, ReadOptions, Table, TableColumn, TableWriter, TransformReport};
+use paretau::data::{BatchReader, DataFiles, Field, Kind, ReadOptions, Table, TableWriter, TransformReport};
 use paretau::{FeatureMatches, IntervalKind, Model, Predictions};
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
@@ -9,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::args::{Common, EffectArgs};
 use crate::progress::Progress;
 use crate::{
-    commands::data,
+    commands::{data, effect_folder},
     out_path,
     output::{self, JsonRows},
 };
@@ -21,7 +23,8 @@ const BATCH_CELLS: usize = 1 << 21;
 const NAMED: usize = 10;
 
 pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
-    let (level, kind) = (args.interval, IntervalKind::find(&args.kind)?);
+    let level = args.interval;
+    IntervalKind::find(&args.kind)?;
     if level.is_some_and(|level| !(level > 0.0 && level < 1.0)) {
         return Err(data::bad_argument(
             "interval",
@@ -30,68 +33,26 @@ pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
         )
         .into());
     }
-    out_path::check("out", &args.out, out_path::Kind::Table, &[&args.data, &args.model], args.force)?;
+    if effect_folder::is_folder(&args.out) {
+        return effect_folder::run(args, common);
+    }
+    if args.resume {
+        let expected = "a folder, as in --out effects/, whose files can be skipped";
+        return Err(data::bad_argument("resume", &args.out.display().to_string(), expected).into());
+    }
+    let files = DataFiles::find(&args.data)?;
+    let mut read: Vec<&Path> = vec![&args.data, &args.model];
+    read.extend(files.iter().flat_map(|files| &files.parts).map(|part| part.path.as_path()));
+    out_path::check("out", &args.out, out_path::Kind::Table, &read, args.force)?;
     let model = Model::load(&args.model)?;
     let progress = Progress::new(common.quiet);
-    let id = args.id.clone().or_else(|| model.about().roles.id.clone());
-    let batch_rows = (BATCH_CELLS / model.encoder().columns().len().max(1)).clamp(256, BatchReader::BATCH_ROWS);
-    let mut reader = BatchReader::open(&args.data, &read_options_for(&model, args, id.as_deref())?, batch_rows)?;
-    let mut output_rows = EffectOutput::default();
-    let mut batches = reader.next_batches().transpose()?;
-    while let Some(current) = batches {
-        progress.check_interrupt()?;
-        // The next batches are read while these are predicted and written.
-        let (next, written) = rayon::join(
-            || reader.next_batches().transpose(),
-            || -> Result<()> {
-                let rows: Vec<Result<(Table, Predictions)>> = current
-                    .par_iter()
-                    .map(|batch| {
-                        let predictions = model.predict(batch)?;
-                        Ok((
-                            rows(&model, batch, &predictions, id.as_deref(), level.map(|level| (level, kind)))?,
-                            predictions,
-                        ))
-                    })
-                    .collect();
-                current.iter().flat_map(|batch| &batch.notes).for_each(|note| progress.print_line(note));
-                output_rows.add(rows, |fields| Out::create(args, common, fields))
-            },
-        );
-        written?;
-        batches = next?;
-        progress.reading("effects", reader.position());
-    }
-    let EffectOutput { writer, mut report, n_rows, total, feature_matches } = output_rows;
-    progress.check_interrupt()?;
-    let learned_from = model.learned_from(feature_matches);
-    let facts = [
-        ("rows", json!(n_rows)),
-        ("mean_effect", json!(total / n_rows as f64)),
-        ("learned_from", json!(learned_from)),
-        ("in_sample", json!(learned_from > 0)),
-    ];
-    if let Some(writer) = writer {
-        writer.finish(&facts)?;
-    }
-    if learned_from > 0 && !args.in_sample {
-        progress.print_line(&format!(
-            "{learned_from} of {n_rows} rows were learned from (their features are those of training rows): their effects are \
-             in-sample and look surer than those of new people (--in-sample silences this)"
-        ));
-    }
-    // The treatment and the identifiers were read on purpose; what was not read is listed below.
-    if let Some(report) = &mut report {
-        let roles = &model.about().roles;
-        report.extra.retain(|name| *name != roles.treatment && *name != roles.outcome && id.as_ref() != Some(name));
-    }
-    for note in report.iter().flat_map(TransformReport::notes) {
-        progress.print_line(&note);
-    }
-    note_unused_columns(&reader.left_out(), &model, &progress);
-    if level.is_some() {
-        progress.print_line(kind.words());
-    }
+    let scoring = Scoring::new(&model, args, common, &progress);
+    let scored = match files {
+        Some(files) => scoring.files(files, &args.out)?,
+        None => scoring.file(&args.data, &args.out)?,
+    };
+    let facts = scored.facts(&model);
+    scored.finish(&facts)?.notes(&scoring);
     drop(progress);
     if args.out.as_os_str() == "-" {
         return Ok(());
@@ -101,23 +62,148 @@ pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
         document.insert("out".to_owned(), json!(args.out));
         return output::json(&Value::Object(document));
     }
-    let mean = total / n_rows as f64;
-    output::text(&format!("{n_rows} rows, mean effect {}, in {}", output::number(mean), args.out.display()))
+    let mean = facts[1].1.as_f64().unwrap_or_default();
+    output::text(&format!("{} rows, mean effect {}, in {}", facts[0].1, output::number(mean), args.out.display()))
+}
+
+/// What is the same for all rows and files.
+pub(super) struct Scoring<'a> {
+    pub(super) model: &'a Model,
+    pub(super) args: &'a EffectArgs,
+    pub(super) progress: &'a Progress,
+    common: &'a Common,
+    /// The column that names the rows.
+    pub(super) id: Option<String>,
+    batch_rows: usize,
+}
+
+impl<'a> Scoring<'a> {
+    pub(super) fn new(model: &'a Model, args: &'a EffectArgs, common: &'a Common, progress: &'a Progress) -> Self {
+        let id = args.id.clone().or_else(|| model.about().roles.id.clone());
+        let batch_rows = (BATCH_CELLS / model.encoder().columns().len().max(1)).clamp(256, BatchReader::BATCH_ROWS);
+        Self { model, args, progress, common, id, batch_rows }
+    }
+
+    fn file(&self, data: &Path, out: &Path) -> Result<EffectOutput> {
+        let options = read_options_for(self.model, self.args, self.id.as_deref())?;
+        self.batches(BatchReader::open(data, &options, self.batch_rows)?, out)
+    }
+
+    /// The effects of the rows of several files as one table.
+    pub(super) fn files(&self, files: DataFiles, out: &Path) -> Result<EffectOutput> {
+        let options = read_options_for(self.model, self.args, self.id.as_deref())?;
+        self.batches(BatchReader::open_files(files, &options, self.batch_rows)?, out)
+    }
+
+    fn batches(&self, mut reader: BatchReader, out: &Path) -> Result<EffectOutput> {
+        let (model, args, progress, id) = (self.model, self.args, self.progress, self.id.as_deref());
+        let interval = match args.interval {
+            Some(level) => Some((level, IntervalKind::find(&args.kind)?)),
+            None => None,
+        };
+        let mut output_rows = EffectOutput::default();
+        let mut batches = reader.next_batches().transpose()?;
+        while let Some(current) = batches {
+            progress.check_interrupt()?;
+            // The next batches are read while these are predicted and written.
+            let (next, written) = rayon::join(
+                || reader.next_batches().transpose(),
+                || -> Result<()> {
+                    let rows: Vec<Result<(Table, Predictions)>> = current
+                        .par_iter()
+                        .map(|batch| {
+                            let predictions = model.predict(batch)?;
+                            Ok((rows(model, batch, &predictions, id, interval)?, predictions))
+                        })
+                        .collect();
+                    current.iter().flat_map(|batch| &batch.notes).for_each(|note| progress.print_line(note));
+                    output_rows.add(rows, |fields| Out::create(out, self.common, fields))
+                },
+            );
+            written?;
+            batches = next?;
+            progress.reading("effects", reader.position());
+        }
+        progress.check_interrupt()?;
+        output_rows.left_out = reader.left_out();
+        Ok(output_rows)
+    }
 }
 
 /// The output of the batches so far.
 #[derive(Default)]
-struct EffectOutput {
+pub(super) struct EffectOutput {
     writer: Option<Out>,
     report: Option<TransformReport>,
-    n_rows: usize,
+    pub(super) n_rows: usize,
     /// Sum of the effects.
-    total: f64,
+    pub(super) total: f64,
     /// Rows with the features of training rows.
     feature_matches: FeatureMatches,
+    /// Columns that were not read.
+    left_out: Vec<String>,
 }
 
 impl EffectOutput {
+    /// Facts about the rows besides their effects.
+    fn facts(&self, model: &Model) -> [(&'static str, Value); 4] {
+        let learned_from = model.learned_from(self.feature_matches);
+        [
+            ("rows", json!(self.n_rows)),
+            ("mean_effect", json!(self.total / self.n_rows as f64)),
+            ("learned_from", json!(learned_from)),
+            ("in_sample", json!(learned_from > 0)),
+        ]
+    }
+
+    /// Completes the output.
+    pub(super) fn finish(mut self, facts: &[(&str, Value)]) -> Result<Self> {
+        if let Some(writer) = self.writer.take() {
+            writer.finish(facts)?;
+        }
+        Ok(self)
+    }
+
+    /// Adds what another file's rows gave.
+    pub(super) fn join(&mut self, other: Self) {
+        self.n_rows += other.n_rows;
+        self.total += other.total;
+        self.feature_matches.add(other.feature_matches);
+        match (&mut self.report, other.report) {
+            (Some(report), Some(more)) => report.add(&more),
+            (report, more) => *report = report.take().or(more),
+        }
+        for name in other.left_out {
+            if !self.left_out.contains(&name) {
+                self.left_out.push(name);
+            }
+        }
+    }
+
+    /// Tells what the analyst should know of the rows.
+    pub(super) fn notes(mut self, scoring: &Scoring<'_>) {
+        let Scoring { model, args, progress, id, .. } = scoring;
+        let (learned_from, n_rows) = (model.learned_from(self.feature_matches), self.n_rows);
+        if learned_from > 0 && !args.in_sample {
+            progress.print_line(&format!(
+                "{learned_from} of {n_rows} rows were learned from (their features are those of training rows): their effects \
+                 are in-sample and look surer than those of new people (--in-sample silences this)"
+            ));
+        }
+        // The treatment and the identifiers were read on purpose; what was not read is listed below.
+        if let Some(report) = &mut self.report {
+            let roles = &model.about().roles;
+            report.extra.retain(|name| *name != roles.treatment && *name != roles.outcome && id.as_ref() != Some(name));
+        }
+        for note in self.report.iter().flat_map(TransformReport::notes) {
+            progress.print_line(&note);
+        }
+        note_unused_columns(&self.left_out, model, progress);
+        if let (Some(_), Ok(kind)) = (args.interval, IntervalKind::find(&args.kind)) {
+            progress.print_line(kind.words());
+        }
+    }
+
     /// Adds batches in their order, those before an error included.
     fn add(
         &mut self,
@@ -161,11 +247,11 @@ enum Out {
 }
 
 impl Out {
-    fn create(args: &EffectArgs, common: &Common, fields: &[Field]) -> Result<Self> {
-        if common.json && args.out.as_os_str() == "-" {
+    fn create(out: &Path, common: &Common, fields: &[Field]) -> Result<Self> {
+        if common.json && out.as_os_str() == "-" {
             return Ok(Self::Json(JsonRows::start("effects")?));
         }
-        Ok(Self::Table(TableWriter::create(&args.out, fields)?))
+        Ok(Self::Table(TableWriter::create(out, fields)?))
     }
 
     fn write(&mut self, batches: &[Table]) -> Result<()> {
@@ -211,8 +297,7 @@ fn note_unused_columns(left_out: &[String], model: &Model, progress: &Progress) 
         .print_line(&format!("columns not used by the model: {}{more}", names[..names.len().min(NAMED)].join(", ")));
 }
 
-/// The output's columns for one batch: id, `mu0, mu1, tau[, lo, hi], e[, w_raw, w]`, and for each further arm of a fit
-/// with several `mu_ARM, tau_ARM[, lo_ARM, hi_ARM]`.
+/// The output's columns for one batch.
 pub(super) fn rows(
     model: &Model,
     batch: &Table,
@@ -220,38 +305,5 @@ pub(super) fn rows(
     id: Option<&str>,
     interval: Option<(f64, IntervalKind)>,
 ) -> Result<Table> {
-    let mut columns = vec![];
-    if let Some(id) = id {
-        columns.push(batch.require(id)?.clone());
-    }
-    let effects = &p.arms[0];
-    columns.push(TableColumn::number("mu0", effects.mu0.clone()));
-    columns.push(TableColumn::number("mu1", effects.mu1.clone()));
-    columns.push(TableColumn::number("tau", effects.tau.clone()));
-    if let Some((level, kind)) = interval {
-        let (lo, hi) = match kind {
-            IntervalKind::Conditional => model.interval(&effects.tau, effects.se.as_deref(), level)?,
-            IntervalKind::Individual => model.individual_interval(batch, level)?,
-        };
-        columns.push(TableColumn::number("lo", lo));
-        columns.push(TableColumn::number("hi", hi));
-    }
-    columns.push(TableColumn::number("e", p.e.clone()));
-    if let Some(weights) = &p.weights {
-        // A row whose arm is not known has no weight: an empty cell.
-        columns.push(TableColumn::number("w_raw", weights.raw.clone()));
-        columns.push(TableColumn::number("w", weights.smooth.clone()));
-    }
-    for (arm, effects) in model.about().further_arms().iter().zip(&p.arms[1..]) {
-        let named = |what: &str, values| TableColumn::number(format!("{what}_{}", arm.name), values);
-        columns.push(named("mu", effects.mu1.clone()));
-        columns.push(named("tau", effects.tau.clone()));
-        // Intervals of individual effects are refused above where there are further arms.
-        if let Some((level, _)) = interval {
-            let (lo, hi) = model.interval(&effects.tau, effects.se.as_deref(), level)?;
-            columns.push(named("lo", lo));
-            columns.push(named("hi", hi));
-        }
-    }
-    Ok(Table::new(columns)?)
+    Ok(paretau::effect_rows(model, batch, p, id, interval)?)
 }

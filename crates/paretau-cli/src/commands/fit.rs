@@ -39,6 +39,7 @@ pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
         observer: &progress,
         checkpoint: checkpoint.as_ref().map(|c| c as &dyn CheckpointStore),
         by: if args.by.is_empty() { config.by } else { args.by.clone() },
+        projection: if args.projection.is_empty() { config.projection } else { args.projection.clone() },
         estimand: args.estimand.as_deref().or(config.estimand.as_deref()).map(Population::find).transpose()?,
         ..FitOptions::new(estimator.name())
     };

@@ -133,7 +133,7 @@ fn configuration(
     let _ = writeln!(
         out,
         "\n[fit]\n# See `paretau list estimators`.\nestimator = {}\n# Columns whose groups get an average effect each.\n# by = \
-         [\"sex\"]\n# Whose average is the headline: ate, att, atc or ato.\n# estimand = \"ate\"",
+         [\"sex\"]\n# Columns on which the effect is projected.\n# projection = [\"age\"]\n# Whose average is the headline: ate, att, atc or ato.\n# estimand = \"ate\"",
         quoted(entry.info().name)
     );
     let _ = writeln!(out, "\n[parameters]\n# Of {}; the values are the defaults.", entry.info().name);

@@ -1,6 +1,7 @@
 //! One file per command. Each turns its arguments into calls of the library and its results into output.
 
 mod check;
+mod column_names;
 mod compare;
 mod completions;
 mod config;
@@ -9,6 +10,7 @@ mod demo;
 mod describe;
 mod diagnose;
 mod effect;
+mod effect_folder;
 mod evaluate;
 mod fit;
 mod init;
@@ -56,6 +58,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             Command::Run(args) => run::run(args, common),
             Command::Merge(args) => merge::run(args, common),
             Command::Completions(args) => completions::shell(args),
+            Command::ColumnNames(args) => column_names::run(args),
             Command::Man(args) => completions::manual(args),
         };
         failure = done.err();

@@ -152,7 +152,7 @@ fn text() -> Vec<Case> {
             3,
             &["not a paretau model file"],
         ),
-        with("a folder", "", "", "check .", 3, &["is a folder"]),
+        with("a folder of several formats", "", "", "check .", 3, &["is of another format than"]),
     ]
 }
 
