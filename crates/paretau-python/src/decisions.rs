@@ -2,6 +2,7 @@
 //! findings as JSON.
 
 use paretau::data::RoleSpec;
+use paretau::task::Executor;
 use paretau::{
     CompareOptions, Cost, PolicyRequest, RefuteRequest, RolesOptions, Seed, SensitivityRequest, with_threads,
 };
@@ -13,6 +14,7 @@ use crate::detach::detach_with_events;
 use crate::error::usage;
 use crate::model::{Model, parse};
 use crate::table::Table;
+use crate::tasks::{PyExecutor, with_records};
 
 fn text(found: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(found).map_err(|e| usage(e.to_string()))
@@ -92,7 +94,7 @@ pub(crate) fn refute(
 
 /// Estimators side by side on rows that their fits did not see.
 #[pyfunction]
-#[pyo3(signature = (table, *, roles, estimators, folds, seed, n_jobs, listener))]
+#[pyo3(signature = (table, *, roles, estimators, folds, seed, records, resume, n_jobs, listener, executor))]
 #[allow(clippy::too_many_arguments)] // a private function, called in one place with keywords
 pub(crate) fn compare_estimators(
     py: Python<'_>,
@@ -101,15 +103,25 @@ pub(crate) fn compare_estimators(
     estimators: Vec<String>,
     folds: usize,
     seed: u64,
+    records: Option<std::path::PathBuf>,
+    resume: bool,
     n_jobs: Option<usize>,
     listener: Option<Bound<'_, PyAny>>,
+    executor: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let roles: RoleSpec = parse("roles", roles)?;
     let table = table.borrow_mut().take()?;
+    let executor = executor.as_ref().map(PyExecutor::new);
     let found = detach_with_events(py, listener.as_ref(), |observer| {
         let options = CompareOptions { estimators, folds, seed: Seed(seed), observer, ..CompareOptions::default() };
-        with_threads(n_jobs, || paretau::compare(table, &roles, &options))
-    })?;
+        let executor = executor.as_ref().map(|executor| executor as &dyn Executor);
+        with_threads(n_jobs, || {
+            with_records(executor, &table, (records.as_deref(), resume), |executor| {
+                paretau::compare_on(table.clone(), &roles, &options, executor)
+            })
+        })
+    });
+    let found = PyExecutor::or_raised(executor, found)?;
     text(&json!({ "comparison": found, "verdict": found.verdict() }))
 }
 

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use paretau::data::RoleSpec;
+use paretau::task::Executor;
 use paretau::{Params, Seed, with_threads};
-use paretau_study::experiment::{Plan, RunOptions, Shard, run as run_plan};
-use paretau_study::tune::{TuneOptions, TuneSpec, tune as search};
+use paretau_study::experiment::{Plan, RunOptions, Shard, run_on};
+use paretau_study::tune::{TuneOptions, TuneSpec, tune_on};
 use pyo3::prelude::*;
 use serde_json::json;
 
@@ -13,10 +14,11 @@ use crate::detach::{detach, detach_with_events};
 use crate::error::{to_py, usage};
 use crate::model::parse;
 use crate::table::Table;
+use crate::tasks::PyExecutor;
 
 /// Runs a plan and returns its counts as JSON; tables, figure and page are in the folder.
 #[pyfunction]
-#[pyo3(signature = (plan, folder, *, resume, shard, quick, params, realisations, tune, data_folder, n_jobs, listener))]
+#[pyo3(signature = (plan, folder, *, resume, shard, quick, params, realisations, tune, data_folder, n_jobs, listener, executor))]
 #[allow(clippy::too_many_arguments)] // a private function, called in one place with keywords
 pub(crate) fn run(
     py: Python<'_>,
@@ -31,6 +33,7 @@ pub(crate) fn run(
     data_folder: PathBuf,
     n_jobs: Option<usize>,
     listener: Option<Bound<'_, PyAny>>,
+    executor: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let params: Params = parse("params", params)?;
     let plan = Plan::open(plan)
@@ -42,11 +45,14 @@ pub(crate) fn run(
         None => plan,
     };
     let shard: Shard = shard.map_or(Ok(Shard::WHOLE), str::parse).map_err(to_py)?;
+    let executor = executor.as_ref().map(PyExecutor::new);
     let report = detach_with_events(py, listener.as_ref(), |observer| {
         let options =
             RunOptions { folder: &folder, resume, shard, data_folder: &data_folder, observer, on_cell_done: None };
-        with_threads(n_jobs, || run_plan(&plan, &options))
-    })?;
+        let executor = executor.as_ref().map(|executor| executor as &dyn Executor);
+        with_threads(n_jobs, || run_on(&plan, &options, executor))
+    });
+    let report = PyExecutor::or_raised(executor, report)?;
     Ok(json!({
         "plan": plan.name, "cells": report.cells, "done": report.done, "kept": report.kept, "failed": report.failed,
     })
@@ -62,7 +68,7 @@ pub(crate) fn compare(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
 
 /// Searches parameters. `roles` and `spec` are JSON objects; the result is JSON too.
 #[pyfunction]
-#[pyo3(signature = (table, *, roles, estimator, spec, seed, valid_share, records, resume, n_jobs, listener))]
+#[pyo3(signature = (table, *, roles, estimator, spec, seed, valid_share, records, resume, n_jobs, listener, executor))]
 #[allow(clippy::too_many_arguments)] // a private function, called in one place with keywords
 pub(crate) fn tune(
     py: Python<'_>,
@@ -76,14 +82,18 @@ pub(crate) fn tune(
     resume: bool,
     n_jobs: Option<usize>,
     listener: Option<Bound<'_, PyAny>>,
+    executor: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let roles: RoleSpec = parse("roles", roles)?;
     let spec: TuneSpec = parse("tune", spec)?;
     let table = table.borrow_mut().take()?;
+    let executor = executor.as_ref().map(PyExecutor::new);
     let report = detach_with_events(py, listener.as_ref(), |observer| {
         let records = records.as_deref();
         let options = TuneOptions { estimator, spec: &spec, seed: Seed(seed), valid_share, records, resume, observer };
-        with_threads(n_jobs, || search(&table, &roles, &options))
-    })?;
+        let executor = executor.as_ref().map(|executor| executor as &dyn Executor);
+        with_threads(n_jobs, || tune_on(&table, &roles, &options, executor))
+    });
+    let report = PyExecutor::or_raised(executor, report)?;
     serde_json::to_string(&report).map_err(|e| usage(e.to_string()))
 }

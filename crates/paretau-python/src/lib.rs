@@ -20,6 +20,7 @@ mod registry;
 mod scored_rows;
 mod simulate;
 mod table;
+mod tasks;
 
 use pyo3::prelude::*;
 
@@ -53,6 +54,8 @@ mod _paretau {
     use crate::simulate::simulate;
     #[pymodule_export]
     use crate::table::Table;
+    #[pymodule_export]
+    use crate::tasks::{TaskData, perform_task};
 
     #[pymodule_export]
     const DEFAULT_VALID_SHARE: f64 = paretau::DEFAULT_VALID_SHARE;

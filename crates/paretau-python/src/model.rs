@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use paretau::data::RoleSpec;
+use paretau::task::Executor;
 use paretau::{
     Basis, EvaluateOptions, FitOptions, InSample, IntervalKind, Params, Population, Predictions, Seed, Toolbox,
     with_threads,
@@ -17,6 +18,7 @@ use crate::detach::{detach, detach_with_events};
 use crate::error::{in_python, of_model_file, to_py, usage};
 use crate::foreign_base::{TOOLBOX, pickling};
 use crate::table::Table;
+use crate::tasks::PyExecutor;
 
 /// A fitted model. Immutable, so threads may share it.
 #[pyclass(frozen, module = "paretau._paretau")]
@@ -26,7 +28,7 @@ pub(crate) struct Model {
 
 /// Fits an estimator. `roles` and `params` are JSON objects; `listener` is called with each event as JSON.
 #[pyfunction]
-#[pyo3(signature = (table, *, roles, estimator, params, seed, valid_share, n_jobs, listener, intervals = None))]
+#[pyo3(signature = (table, *, roles, estimator, params, seed, valid_share, n_jobs, listener, intervals = None, executor = None))]
 #[allow(clippy::too_many_arguments)] // a private function, called in one place with keywords
 pub(crate) fn fit(
     py: Python<'_>,
@@ -39,10 +41,12 @@ pub(crate) fn fit(
     n_jobs: Option<usize>,
     listener: Option<Bound<'_, PyAny>>,
     intervals: Option<usize>,
+    executor: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Model> {
     let roles: RoleSpec = parse("roles", roles)?;
     let params: Params = parse("params", params)?;
     let table = table.borrow_mut().take()?;
+    let executor = executor.as_ref().map(PyExecutor::new);
     let inner = detach_with_events(py, listener.as_ref(), |observer| {
         let options = FitOptions {
             params,
@@ -53,9 +57,10 @@ pub(crate) fn fit(
             tools: &TOOLBOX,
             ..FitOptions::new(estimator)
         };
-        with_threads(n_jobs, || paretau::fit(table, &roles, &options))
-    })?;
-    Ok(Model { inner })
+        let executor = executor.as_ref().map(|executor| executor as &dyn Executor);
+        with_threads(n_jobs, || paretau::fit_on(table, &roles, &options, executor))
+    });
+    Ok(Model { inner: PyExecutor::or_raised(executor, inner)? })
 }
 
 impl Model {
@@ -121,6 +126,13 @@ impl Model {
         Ok((found.value, found.se, lo, hi))
     }
 
+    /// Why an average effect of an arm rests on extrapolation; `None` when it does not.
+    #[pyo3(signature = (population, *, arm))]
+    fn extrapolates(&self, population: &str, arm: usize) -> PyResult<Option<String>> {
+        let population = Population::find(population).map_err(to_py)?;
+        Ok(self.inner.extrapolates(population, arm).map_err(to_py)?.map(str::to_owned))
+    }
+
     /// Effects of the training rows by parts that did not see them, one array per arm; `None` when there are none.
     fn held_out_effects<'py>(&self, py: Python<'py>) -> Option<Vec<Out<'py>>> {
         Some(self.inner.held_out_effects()?.iter().map(|tau| to_array(py, tau.clone())).collect())
@@ -168,6 +180,24 @@ impl Model {
     /// Names of the encoded feature columns.
     fn encoded_names(&self) -> Vec<String> {
         self.inner.encoder().columns().iter().map(|column| column.name.clone()).collect()
+    }
+
+    /// Effects of the rows of an Arrow IPC stream, as another: the columns of `paretau effect`.
+    #[pyo3(signature = (stream, *, id, level, kind, n_jobs))]
+    fn score_stream<'py>(
+        &self,
+        py: Python<'py>,
+        stream: &[u8],
+        id: Option<&str>,
+        level: Option<f64>,
+        kind: &str,
+        n_jobs: Option<usize>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let kind = IntervalKind::find(kind).map_err(to_py)?;
+        let interval = level.map(|level| (level, kind));
+        let scored =
+            detach(py, to_py, || with_threads(n_jobs, || paretau::score_stream(&self.inner, stream, id, interval)))?;
+        Ok(PyBytes::new(py, &scored))
     }
 
     /// Effects of every row for each arm, in the arms' order behind the control: `tau`, and `se` if standard errors were

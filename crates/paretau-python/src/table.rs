@@ -2,10 +2,12 @@
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use paretau::Csr;
-use paretau::data::{SparseBlock, TableColumn, Text};
+use paretau::data::{DateOrder, ReadOptions, SparseBlock, TableColumn, Text, to_ipc};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::arrays::{In, slice};
+use crate::detach::detach;
 use crate::error::{data, to_py, usage};
 
 /// Columns collected for one fit or one prediction.
@@ -14,6 +16,8 @@ use crate::error::{data, to_py, usage};
 pub(crate) struct Table {
     columns: Vec<TableColumn>,
     sparse: Option<SparseBlock>,
+    /// A table that was read from a file, with the reader's notes.
+    file: Option<paretau::data::Table>,
 }
 
 #[pymethods]
@@ -21,6 +25,50 @@ impl Table {
     #[new]
     fn new() -> Self {
         Self::default()
+    }
+
+    /// The table of a file, as the command line reads it.
+    #[staticmethod]
+    #[pyo3(signature = (
+        path, *, decimal = None, thousands = None, na = vec![], numeric = vec![], categorical = vec![], date_order = None,
+        sheet = None, id = None,
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "they are keywords")]
+    fn read(
+        py: Python<'_>,
+        path: std::path::PathBuf,
+        decimal: Option<char>,
+        thousands: Option<char>,
+        na: Vec<String>,
+        numeric: Vec<String>,
+        categorical: Vec<String>,
+        date_order: Option<String>,
+        sheet: Option<String>,
+        id: Option<String>,
+    ) -> PyResult<Self> {
+        let bad = |name: &str, value: &str, expected: &str| usage(format!("{name} is `{value}`; expected {expected}"));
+        let order = date_order.as_deref().map(str::parse::<DateOrder>).transpose();
+        let date_order =
+            order.map_err(|_| bad("date_order", date_order.as_deref().unwrap_or_default(), "dmy, mdy or ymd"))?;
+        let options = ReadOptions { date_order, na, numeric, categorical, sheet, ..ReadOptions::default() };
+        let options = options
+            .with_marks(decimal, thousands)
+            .map_err(|mark| bad(mark.option, &mark.mark.to_string(), &mark.expected))?;
+        let options = match id {
+            Some(id) => options.with_id(id),
+            None => options,
+        };
+        let file = detach(py, to_py, || paretau::data::read(&path, &options))?;
+        Ok(Self { file: Some(file), ..Self::default() })
+    }
+
+    /// The rows as an Arrow IPC stream, for workers; the table keeps them.
+    #[allow(clippy::wrong_self_convention, reason = "columns become a table once, which is then kept")]
+    fn to_ipc<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let table = self.take()?;
+        let bytes = detach(py, to_py, || to_ipc(&table))?;
+        self.file = Some(table);
+        Ok(PyBytes::new(py, &bytes))
     }
 
     /// Adds a column of numbers (NaN where missing), or of dates as days since 1970.
@@ -97,6 +145,9 @@ impl Table {
 
     /// The finished table; the columns are moved out.
     pub(crate) fn take(&mut self) -> PyResult<paretau::data::Table> {
+        if let Some(table) = self.file.take() {
+            return Ok(table);
+        }
         let table = paretau::data::Table::new(std::mem::take(&mut self.columns)).map_err(to_py)?;
         match self.sparse.take() {
             Some(block) => table.with_sparse(block).map_err(to_py),

@@ -9,6 +9,7 @@ import pandas as pd
 import paretau
 import pytest
 import sklearn
+from conftest import small
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -284,3 +285,11 @@ def test_an_average_that_too_few_rows_carry_is_refused_with_its_reason():
     est = paretau.LinearEffect().fit(X, X[:, 0] + t, treatment=t)
     with pytest.raises(paretau.DataError, match="no average effect"):
         est.ate()
+
+
+@pytest.mark.filterwarnings("ignore::paretau.DataWarning")
+def test_a_model_says_in_what_it_differs_from_the_entry_that_names_it(data):
+    est = small(paretau.DPSW, weighting="uniform").fit(data.X, data.y, treatment=data.treatment)
+    assert "weighting='uniform'" in est.summary()
+    plain = paretau.LinearEffect(arms="shared", random_state=3).fit(data.X, data.y, treatment=data.treatment)
+    assert plain.summary().startswith("lr-1") and "differ" not in plain.summary()

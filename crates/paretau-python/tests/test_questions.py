@@ -254,3 +254,19 @@ def test_messages_name_arguments_and_not_options(data):
         est = paretau.LinearEffect().fit(X, data.y, treatment=data.treatment)
     text = " ".join([*(str(w.message) for w in caught), est.summary(), *est.warnings_, *est.notes_])
     assert "--" not in text
+
+
+@pytest.mark.filterwarnings("ignore::paretau.DataWarning")
+def test_coefficients_are_those_of_the_effect(data):
+    for arms in ("separate", "shared"):
+        line = paretau.LinearEffect(arms=arms).fit(data.X, data.y, treatment=data.treatment)
+        np.testing.assert_allclose(line.intercept_ + data.X @ line.coef_, line.effect(data.X), rtol=0, atol=1e-12)
+    assert line.coef_names_ == ["x1", "x2", "x3", "x4", "x5"]
+    several = paretau.LinearEffect().fit(data.X, data.y, treatment=np.arange(len(data.y)) % 3)
+    found = several.intercept_ + data.X @ several.coef_.T
+    np.testing.assert_allclose(found, several.const_marginal_effect(data.X), rtol=0, atol=1e-12)
+    assert not hasattr(paretau.LinearEffect(), "coef_") and not hasattr(small_forest(data), "coef_")
+
+
+def small_forest(data):
+    return paretau.CausalForest(n_estimators=24).fit(data.X, data.y, treatment=data.treatment)

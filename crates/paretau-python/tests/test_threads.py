@@ -94,3 +94,18 @@ def test_threads_may_share_a_model(fitted, data):
         thread.join()
     assert len(results) == 8
     assert all(np.array_equal(r, expected) for r in results)
+
+
+@pytest.mark.filterwarnings("ignore::paretau.DataWarning")
+def test_two_fits_in_threads_are_the_fits_one_after_the_other(data):
+    def fitted(seed):
+        return paretau.CausalForest(n_estimators=40, random_state=seed).fit(data.X, data.y, treatment=data.treatment)
+
+    expected = [fitted(seed).effect(data.X) for seed in (0, 1)]
+    found: dict[int, np.ndarray] = {}
+    threads = [threading.Thread(target=lambda s=s: found.__setitem__(s, fitted(s).effect(data.X))) for s in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(np.array_equal(found[seed], expected[seed]) for seed in (0, 1))

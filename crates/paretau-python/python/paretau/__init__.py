@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from . import _estimators, kernels, metrics
+from . import _estimators, cluster, executors, kernels, metrics
 from ._decisions import Policy, Roles, policy_tree, refute, roles, sensitivity_analysis
 from ._errors import (
     DataError,
@@ -31,8 +31,11 @@ from ._functions import Simulated, describe, fit, list_estimators, load, make_es
 from ._inference import Coefficients, EffectInference, Ranking
 from ._paretau import __version__
 from ._studies import Comparison, Tuned, compare, run, tune
+from .cluster import score_batches
+from .executors import ClusterError
 
 __all__ = [
+    "ClusterError",
     "Coefficients",
     "Comparison",
     "DataError",
@@ -55,8 +58,10 @@ __all__ = [
     "Tuned",
     "UsageError",
     "__version__",
+    "cluster",
     "compare",
     "describe",
+    "executors",
     "fit",
     "kernels",
     "list_estimators",
@@ -68,6 +73,7 @@ __all__ = [
     "refute",
     "roles",
     "run",
+    "score_batches",
     "sensitivity_analysis",
     "simulate",
     "tune",

@@ -127,7 +127,7 @@ def _view(address: int | None, dtype: Any, count: int) -> np.ndarray:
     if not count or not address:
         return np.zeros(count, dtype)
     size = np.dtype(dtype).itemsize * count
-    return np.frombuffer((c.c_char * size).from_address(address), dtype=dtype, count=count)
+    return np.frombuffer(memoryview((c.c_char * size).from_address(address)), dtype=dtype, count=count)
 
 
 def _bits(address: int | None, offset: int, count: int) -> np.ndarray:

@@ -6,7 +6,7 @@ import inspect
 from typing import Any
 
 try:
-    from sklearn.base import BaseEstimator
+    from sklearn.base import BaseEstimator as BaseEstimator  # pyright: ignore[reportAssignmentType]
 
     HAS_SKLEARN = True
 except ImportError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 try:
-    from sklearn.exceptions import NotFittedError as _NotFitted
+    from sklearn.exceptions import NotFittedError as _NotFitted  # pyright: ignore[reportAssignmentType]
 except ImportError:  # scikit-learn is optional
 
     class _NotFitted(ValueError, AttributeError):  # type: ignore[no-redef]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,11 +14,14 @@ import numpy as np
 
 from . import _bases, _checks, _frames, _tables
 from ._arguments import plain, seed_from, threads
-from ._compat import BaseEstimator
+from ._compat import BaseEstimator, _same
 from ._errors import DataWarning, NotFittedError, SchemaError, UsageError
+from ._exports import Exports
 from ._inference import EffectInference, check_alpha
+from ._lines import Lines
+from ._output import Output
 from ._paretau import DEFAULT_VALID_SHARE, Model, Table, evaluate, fit
-from ._progress import Progress
+from ._progress import listener
 from ._questions import Questions
 from ._report import OverlapReport
 
@@ -24,11 +29,15 @@ from ._report import OverlapReport
 COMMON = ("random_state", "n_jobs", "verbose", "validation_fraction")
 
 
-class Estimator(Questions, BaseEstimator):
+class Estimator(Questions, Lines, Exports, Output, BaseEstimator):
     """Base of all estimators: `fit`, then effects, averages, outcomes, propensities and weights.
 
     A scikit-learn estimator in all but its target: `clone`, `Pipeline`, `GridSearchCV` and `cross_val_score` work.
     """
+
+    random_state: Any
+    n_jobs: int | None
+    verbose: bool
 
     #: Registry entries of this class, the default first, each with the parameters in which it differs from the first.
     _presets: ClassVar[dict[str, dict[str, Any]]] = {}
@@ -48,6 +57,7 @@ class Estimator(Questions, BaseEstimator):
         groups: Any = None,
         control: Any = None,
         intervals: int | None = None,
+        executor: Any = None,
     ) -> Estimator:
         """Learns the effect of `treatment` on `y` given `X`.
 
@@ -72,6 +82,9 @@ class Estimator(Questions, BaseEstimator):
         intervals : int, optional
             Refits on half-samples (40, say) from which `effect_interval` makes intervals; the fit takes about half as many
             times as long. Also keeps what intervals of individual effects need.
+        executor : str or object, optional
+            Where the refits for intervals are done, as in `paretau.run`: "processes", "joblib", "ray", "dask" or an object of
+            `paretau.executors`. The result is the same wherever they are done.
         """
         column = treatment if isinstance(treatment, str) else None
         if column is not None:
@@ -99,7 +112,7 @@ class Estimator(Questions, BaseEstimator):
             if values is not None:
                 roles[role] = _free_name(role, names)
                 _tables.add_column(table, roles[role], values if isinstance(values, tuple) else ("numbers", values))
-        self._fit_table(table, roles, None if intervals is None else int(intervals))
+        self._fit_table(table, roles, None if intervals is None else int(intervals), executor)
         self._control = control
         self._names = names
         self._treatment_column = column
@@ -111,22 +124,23 @@ class Estimator(Questions, BaseEstimator):
         self._weigh_training_rows(x, arms, roles["treatment"])
         return self
 
-    def effect(self, X: Any, *, T0: Any = None, T1: Any = None) -> np.ndarray:
+    def effect(self, X: Any, *, T0: Any = None, T1: Any = None) -> Any:
         """Effect of treatment on each row, shape (n,): of arm `T1` against arm `T0`.
 
         Without them of the first arm against the control, which are the only two unless the fit had several.
         """
         first, second = self._pair(T0, T1)
         if (first, second) == (0, 1):
-            return self._effect(X)["tau"]
+            return self._shown(self._effect(X)["tau"], X, ["effect"])
         arms = [np.zeros(1), *(arm["tau"] for arm in self._arm_effects(X))]
-        return np.broadcast_to(arms[second] - arms[first], arms[-1].shape).copy()
+        return self._shown(np.broadcast_to(arms[second] - arms[first], arms[-1].shape).copy(), X, ["effect"])
 
-    def const_marginal_effect(self, X: Any) -> np.ndarray:
+    def const_marginal_effect(self, X: Any) -> Any:
         """Effect of every arm against the control, shape (n, arms - 1)."""
-        return np.column_stack([arm["tau"] for arm in self._arm_effects(X)])
+        effects = np.column_stack([arm["tau"] for arm in self._arm_effects(X)])
+        return self._shown(effects, X, self.arms_[1:])
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any) -> Any:
         """The same as `effect`."""
         return self.effect(X)
 
@@ -136,8 +150,8 @@ class Estimator(Questions, BaseEstimator):
         """Lower and upper ends of intervals of each row's effect at level `1 - alpha`.
 
         `kind="conditional"`: approximate pointwise confidence intervals of the mean effect of people with these features,
-        widened by the bias that held-out scores show. Causal forests have them; lines and meta-learners after
-        `fit(..., intervals=40)`; networks do not, because how often theirs cover has not been measured.
+        widened by the bias that held-out scores show. Causal forests have them; `lr-2`, `t-learner` and
+        `x-learner` after `fit(..., intervals=40)`; others do not, because how often theirs cover has not been measured.
 
         `kind="individual"`: conformal intervals of one person's own effect, whatever the estimator, after
         `fit(..., intervals=40)`.
@@ -165,7 +179,7 @@ class Estimator(Questions, BaseEstimator):
         predictions = self._effect(X, level=0.95, arm=self._pair_with_control(T0, T1))
         return EffectInference(predictions["tau"], predictions["se"])
 
-    def predict_outcomes(self, X: Any) -> np.ndarray:
+    def predict_outcomes(self, X: Any) -> Any:
         """Expected outcomes of each arm, the control first, shape (n, arms): without and with treatment where there are two.
 
         Probabilities of a yes/no outcome lie between 0 and 1, also where the estimator's line does not; their difference then
@@ -173,13 +187,15 @@ class Estimator(Questions, BaseEstimator):
         """
         if len(getattr(self, "arms_", ())) > 2:
             predictions = self._predict(X, propensity=True)
-            return np.column_stack([predictions["mu0"], *(arm["mu"] for arm in predictions["arms"].values())])
-        predictions = self._predict(X)
-        return np.column_stack([predictions["mu0"], predictions["mu1"]])
+            outcomes = np.column_stack([predictions["mu0"], *(arm["mu"] for arm in predictions["arms"].values())])
+        else:
+            predictions = self._predict(X)
+            outcomes = np.column_stack([predictions["mu0"], predictions["mu1"]])
+        return self._shown(outcomes, X, self.arms_)
 
-    def predict_propensity(self, X: Any) -> np.ndarray:
+    def predict_propensity(self, X: Any) -> Any:
         """Probability of treatment of each row, shape (n,)."""
-        return self._predict(X, propensity=True)["e"]
+        return self._shown(self._predict(X, propensity=True)["e"], X, ["propensity"])
 
     def predict_weights(self, X: Any, *, treatment: Any) -> tuple[np.ndarray, np.ndarray]:
         """Balancing weights of rows of known treatment: raw, and with the tail that training fitted smoothed.
@@ -234,7 +250,7 @@ class Estimator(Questions, BaseEstimator):
         `heterogeneity_p` is the p-value of "the predictions do not tell whose effect is larger". Scores of exactly the
         rows of the fit are those of out-of-bag predictions where the estimator has them. Other rows that were fitted on
         are left out; `DataError` is raised when too few are left. `in_sample=True` scores them nevertheless, and the
-        result says so under `in_sample`. What was done about such rows is told in a `DataWarning`.
+        result says so under `in_sample`. A `DataWarning` says what was done about such rows.
         """
         mode = "always" if in_sample else "never"
         return self._scores(
@@ -331,7 +347,17 @@ class Estimator(Questions, BaseEstimator):
     def summary(self) -> str:
         """The fit in a dozen lines of text."""
         self._check_fitted()
-        return "\n".join([self.model_.summary(), *(f"note: {note}" for note in self.notes_)])
+        changed = self._changed()
+        notes = [f"parameters that differ from those of {changed[0]}: {changed[1]}"] if changed[1] else []
+        return "\n".join([self.model_.summary(), *(f"note: {note}" for note in [*notes, *self.notes_])])
+
+    def _changed(self) -> tuple[str, str]:
+        """The registry entry that names the model, and the parameters in which it differs, in words."""
+        name = json.loads(self.model_.about())["estimator"]
+        signature = inspect.signature(type(self).__init__).parameters
+        usual = {key: parameter.default for key, parameter in signature.items()} | self._presets.get(name, {})
+        params = {k: v for k, v in self.get_params(deep=False).items() if k not in COMMON}
+        return name, ", ".join(f"{k}={v!r}" for k, v in params.items() if not _same(plain(v), plain(usual.get(k))))
 
     def report(self, path: str | os.PathLike[str] | None = None) -> str:
         """One self-contained HTML page about the fit, written to `path` when one is given; the page is returned."""
@@ -370,7 +396,18 @@ class Estimator(Questions, BaseEstimator):
             state["model_"] = Model.from_bytes(state["model_"], pickled=True)
         super().__setstate__(state)
 
-    def _fit_table(self, table: Table, roles: dict[str, Any], intervals: int | None = None) -> None:
+    def _far_refits(self, executor: Any, table: Table) -> Any:
+        """The executor of the refits for intervals."""
+        from . import executors
+
+        found = executors.find(executor, threads(self.n_jobs))
+        if found is not None and any(hasattr(value, "fit") for value in self.get_params(deep=False).values()):
+            raise UsageError("base learners of Python's stay in this process: leave out executor, or name one of the registry")
+        return executors.over(found, table)
+
+    def _fit_table(
+        self, table: Table, roles: dict[str, Any], intervals: int | None = None, executor: Any = None
+    ) -> None:
         params = {k: plain(v) for k, v in self.get_params(deep=False).items() if k not in COMMON}
         with _bases.lent(params) as known:
             try:
@@ -388,8 +425,9 @@ class Estimator(Questions, BaseEstimator):
                 seed=seed_from(self.random_state),
                 valid_share=float(getattr(self, "validation_fraction", DEFAULT_VALID_SHARE)),
                 n_jobs=threads(self.n_jobs),
-                listener=Progress() if self.verbose else None,
+                listener=listener(self.verbose),
                 intervals=intervals,
+                executor=self._far_refits(executor, table) if intervals is not None else None,
             )
         self._adopt_facts()
         for warning in self.warnings_:
@@ -437,29 +475,37 @@ class Estimator(Questions, BaseEstimator):
 
     def _effect(self, X: Any, *, level: float | None = None, kind: str = "conditional", arm: int = 1) -> dict[str, Any]:
         """Effects of rows, with intervals if a level is given. Expected outcomes cost time, so they are left out."""
-        table = self._table(X)
-        return self.model_.effect(table, level=level, kind=kind, arm=arm, n_jobs=threads(self.n_jobs))
+        n_jobs = threads(self.n_jobs)
+        return _joined([self.model_.effect(t, level=level, kind=kind, arm=arm, n_jobs=n_jobs) for t in self._row_tables(X)])
 
     def _arm_effects(self, X: Any) -> list[dict[str, Any]]:
         """Effects of rows for every arm."""
-        return self.model_.contrasts(self._table(X), n_jobs=threads(self.n_jobs))
+        n_jobs = threads(self.n_jobs)
+        return _joined([self.model_.contrasts(t, n_jobs=n_jobs) for t in self._row_tables(X)])
 
     def _predict(
         self, X: Any, *, propensity: bool = False, arms: _frames.Column | None = None, column: str | None = None
     ) -> dict[str, Any]:
         """The predictions for rows. Propensities cost time, and most callers have no use for them."""
-        table = self._table(X)
-        if arms is not None:
-            _tables.add_column(table, column or json.loads(self.model_.about())["roles"]["treatment"], arms)
-        return self.model_.predict(table, propensity=propensity, n_jobs=threads(self.n_jobs))
+        if arms is not None and column is None:
+            column = json.loads(self.model_.about())["roles"]["treatment"]
+        tables = self._row_tables(X, None if arms is None or column is None else (column, arms))
+        return _joined([self.model_.predict(t, propensity=propensity, n_jobs=threads(self.n_jobs)) for t in tables])
 
-    def _table(self, X: Any) -> Table:
-        """Rows as the model reads them."""
+    def _row_tables(self, X: Any, beside: tuple[str, _frames.Column] | None = None) -> Iterator[Table]:
+        """Rows as the model reads them, block by block, with a further column beside them if there is one."""
         self._check_fitted()
         x = self._named(_tables.read(X, self._wanted(X)))
-        table = Table()
-        x.add_to(table, x.names if x.names is not None else self._names)
-        return table
+        names = x.names if x.names is not None else self._names
+        start = 0
+        for part in x.blocks():
+            table = Table()
+            part.add_to(table, names)
+            if beside is not None:
+                name, column = beside
+                _tables.add_column(table, name, _tables.column_part(column, start, start + part.n_rows))
+            start += part.n_rows
+            yield table
 
     def _wanted(self, X: Any) -> set[str] | None:
         """The columns of a frame to read: those of the fit. None when frame and fit do not both have names."""
@@ -508,6 +554,20 @@ class Estimator(Questions, BaseEstimator):
             if all(params.get(k) == plain(v) for k, v in changed.items())
         ]
         return max(fitting, key=lambda pair: pair[0])[1]
+
+
+def _joined(parts: list[Any]) -> Any:
+    """Answers about blocks of rows as one: arrays end to end, inside whatever they come in."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    if isinstance(first, np.ndarray):
+        return np.concatenate(parts)
+    if isinstance(first, dict):
+        return {key: _joined([part[key] for part in parts]) for key in first if all(key in part for part in parts)}
+    if all(isinstance(item, str) for item in first):  # notes, the same of several blocks once
+        return list(dict.fromkeys(note for part in parts for note in part))
+    return [_joined(list(items)) for items in zip(*parts, strict=True)]
 
 
 def _numbered(n: int) -> list[str]:

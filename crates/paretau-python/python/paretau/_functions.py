@@ -48,14 +48,26 @@ def fit(
     id: str | None = None,
     treated_value: Any = None,
     control_value: Any = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    na: list[str] | str | None = None,
+    numeric: list[str] | str | None = None,
+    categorical: list[str] | str | None = None,
+    date_order: str | None = None,
+    sheet: str | None = None,
     **params: Any,
 ) -> Estimator:
-    """Fits an estimator, by registry name, to a data frame whose columns are named.
+    """Fits an estimator, by registry name, to a data frame whose columns are named, or to a file.
 
     Columns that look like the truth of a simulation (`mu0`, `tau`, …) are no features unless listed in `features`,
     which also takes patterns such as `"x_*"`. Estimators that take several arms take every value of the treatment for
     one when `treated_value` is not given, and `control_value` is the one that the others are compared with. Rows
     without treatment or outcome are left out and counted in `notes_`.
+
+    A path is read as the command line reads it: `decimal` and `thousands` are the marks in its numbers, `na` further marks
+    of missing cells, `numeric` columns of numbers whose other cells count as missing, `categorical` columns of categories,
+    `date_order` is "dmy", "mdy" or "ymd", and `sheet` that of a workbook. What is not given is found from the cells.
+
     Other keywords are parameters of the estimator, and `random_state`, `n_jobs`, `verbose`.
     """
     roles = named_roles(
@@ -70,18 +82,15 @@ def fit(
         treated_value=treated_value,
         control_value=control_value,
     )
-    rows = named_rows(data)
+    reading = reading_options(
+        decimal=decimal, thousands=thousands, na=na, numeric=numeric, categorical=categorical, date_order=date_order, sheet=sheet
+    )
     model = make_estimator(estimator, **params)
-    table = _paretau.Table()
-    rows.add_to(table, rows.names or [])
-    model._fit_table(table, roles)
+    model._fit_table(named_table(data, reading, id), roles)
     _adopt_names(model, model.model_.input_names())
     model._treatment_column = treatment
     if treated_value is None and len(model.arms_) == 2:
-        wanted = set(model._names) | {treatment}
-        again = _paretau.Table()
-        part = _tables.read(data, wanted)
-        part.add_to(again, part.names or [])
+        again = named_table(data, reading, id, set(model._names) | {treatment})
         predictions = model.model_.predict(again, propensity=True, n_jobs=threads(model.n_jobs))
         model._weights = predictions["w_raw"], predictions["w"]
     elif len(model.arms_) > 2:
@@ -106,10 +115,38 @@ def named_roles(
     return roles | {key: _cell(value) for key, value in text.items() if value is not None}
 
 
+def reading_options(**given: Any) -> dict[str, Any]:
+    """The options of reading a file that were given, lists as such."""
+    given = {name: value for name, value in given.items() if value is not None}
+    for name in {"na", "numeric", "categorical"} & given.keys():
+        given[name] = [given[name]] if isinstance(given[name], str) else list(given[name])
+    for name in {"decimal", "thousands"} & given.keys():
+        if len(given[name]) != 1:
+            raise UsageError(f"{name} must be one character, not {given[name]!r}")
+    return given
+
+
+def is_path(data: Any) -> bool:
+    """Whether the data are a file's path."""
+    return isinstance(data, (str, os.PathLike))
+
+
+def named_table(data: Any, reading: dict[str, Any], id: str | None = None, wanted: set[str] | None = None) -> _paretau.Table:
+    """A frame, or those of its columns that are `wanted`, or a file, as a table."""
+    if is_path(data):
+        return _paretau.Table.read(os.fspath(data), id=id, **reading)
+    if reading:
+        raise UsageError(f"{', '.join(sorted(reading))}: how to read a file; the data are a {type(data).__name__}, which has been read")
+    rows = named_rows(data) if wanted is None else _tables.read(data, wanted)
+    table = _paretau.Table()
+    rows.add_to(table, rows.names or [])
+    return table
+
+
 def named_rows(data: Any) -> _tables.Input:
     """The columns of a data frame, which must have names."""
     if not _frames.is_frame(data):
-        raise InputTypeError(f"data must be a data frame (pandas, polars, pyarrow or an Arrow stream), not {type(data).__name__}")
+        raise InputTypeError(f"data must be a data frame (pandas, polars, pyarrow or an Arrow stream) or the path of a file, not {type(data).__name__}")
     rows = _tables.read(data)
     if rows.names is None:
         raise UsageError("the columns of data have no names")

@@ -1,34 +1,44 @@
-"""Progress of a fit on stderr, for `verbose=True`."""
+"""Progress of a fit: in the log of `logging.getLogger("paretau")`, and on stderr for `verbose=True`."""
 
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import time
 
+_LOG = logging.getLogger("paretau")
+
+
+def listener(verbose: bool) -> Progress | None:
+    """Who hears of a fit's progress: nobody, unless it was asked for or the log takes it."""
+    return Progress(verbose) if verbose or _LOG.isEnabledFor(logging.INFO) else None
+
 
 class Progress:
-    """Prints stages and notes as they come, and epochs at most once a second."""
+    """Tells stages and notes as they come, and epochs at most once a second."""
 
-    def __init__(self) -> None:
+    def __init__(self, verbose: bool = True) -> None:
         self._last = 0.0
+        self._verbose = verbose
 
     def __call__(self, text: str) -> None:
         event = json.loads(text)
         kind = event["event"]
         if kind == "stage":
             total = f" ({event['total']} steps)" if event.get("total") else ""
-            _print(f"{event['name']}{total}")
+            self._tell(f"{event['name']}{total}")
         elif kind == "note":
-            _print(event["message"])
+            self._tell(event["message"])
         elif time.monotonic() - self._last >= 1.0:
             self._last = time.monotonic()
             if kind == "epoch":
                 numbers = ", ".join(f"{name} {value:.5g}" for name, value in event["values"].items())
-                _print(f"epoch {event['epoch']}: {numbers}")
+                self._tell(f"epoch {event['epoch']}: {numbers}")
             elif kind == "progress":
-                _print(f"{event['done']} done")
+                self._tell(f"{event['done']} done")
 
-
-def _print(message: str) -> None:
-    print(f"paretau: {message}", file=sys.stderr, flush=True)
+    def _tell(self, message: str) -> None:
+        _LOG.info(message)
+        if self._verbose:
+            print(f"paretau: {message}", file=sys.stderr, flush=True)

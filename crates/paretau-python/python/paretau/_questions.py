@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _checks, _frames, _tables
 from ._arguments import seed_from, threads
-from ._errors import DataError, UsageError
+from ._errors import DataError, DataWarning, UsageError
 from ._inference import Coefficients, Ranking, check_alpha, normal_quantile
 from ._paretau import ScoredRows, Table
 
@@ -74,7 +75,16 @@ class Questions:
         """Value, standard error and ends of the interval; `DataError` where too few rows carry the average."""
         self._check_fitted()
         check_alpha(alpha)
-        return self.model_.average(name, arm=self._arm_place(arm), level=1.0 - alpha)
+        place = self._arm_place(arm)
+        reason = self.model_.extrapolates(name, arm=place)
+        if reason is not None:
+            warnings.warn(
+                f"the {name.upper()} rests on extrapolation, so that its interval may be far too narrow: {reason}; "
+                "`ato()` asks only about those who could have been in either arm",
+                DataWarning,
+                stacklevel=3,
+            )
+        return self.model_.average(name, arm=place, level=1.0 - alpha)
 
     # Groups, projections and rankings of the training rows.
 

@@ -7,11 +7,11 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import _paretau
+from . import _paretau, executors
 from ._arguments import plain, seed_from, threads
 from ._errors import DataError, UsageError
 from ._estimator import Estimator
-from ._functions import make_estimator, named_roles, named_rows
+from ._functions import is_path, make_estimator, named_roles, named_table, reading_options
 from ._progress import Progress
 
 
@@ -27,6 +27,7 @@ def run(
     tune: int | None = None,
     data: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
+    executor: Any = None,
     verbose: bool = False,
 ) -> dict[str, Any]:
     """Runs an experiment plan, built in or a .toml file, into the folder `out`; `resume` does nothing twice.
@@ -37,6 +38,10 @@ def run(
     has them (`{"members": 2}`), and `realisations` is how many of each data set to take at most. `tune` is how many
     trials of a search for parameters each method gets before it is fitted, on training rows only (`tuning.md` lists what
     was found). `data` is where the plan's files are (default: the environment's PARETAU_DATA, else the current folder).
+
+    `executor` is where cells are done: threads of this process, "processes", "joblib", "ray", "dask", or an object of
+    `paretau.executors`; `n_jobs` is then the number of threads (and CPUs) of one cell, 1 by default. Records are the same
+    wherever they are made.
     """
     for name, value in {"realisations": realisations, "tune": tune}.items():
         if value is not None and value < 1:
@@ -55,6 +60,7 @@ def run(
         data_folder=os.fspath(data) if data is not None else os.environ.get("PARETAU_DATA", "."),
         n_jobs=threads(n_jobs),
         listener=Progress() if verbose else None,
+        executor=executors.over(executors.find(executor, threads(n_jobs))),
     )
     return json.loads(report)
 
@@ -67,21 +73,34 @@ def compare(
     estimators: list[str] | str | None = None,
     folds: int = 5,
     random_state: Any = 0,
+    records: str | os.PathLike[str] | None = None,
+    resume: bool = False,
     n_jobs: int | None = None,
+    executor: Any = None,
     verbose: bool = False,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    na: list[str] | str | None = None,
+    numeric: list[str] | str | None = None,
+    categorical: list[str] | str | None = None,
+    date_order: str | None = None,
+    sheet: str | None = None,
     **roles: Any,
 ) -> Any:
     """Estimators side by side: on a data frame, or from the records of a run.
 
     With a data frame, `treatment` and `outcome`: each of the `estimators` (registry names, "all", or a handful that suit the
     data's shape) is fitted to the training rows of every fold and predicts the rows held out; all are measured by losses that
-    need no truth. The answer is a `Comparison`, best first. Other keywords name further columns, as for `fit`.
+    need no truth. The answer is a `Comparison`, best first. Other keywords name further columns, as for `fit`. The data may
+    also be the path of a file, read by `decimal` and the other keywords of `fit`; without such keywords the workers of an
+    `executor` (as in `run`) read it themselves. `records` is a file that
+    keeps what every fit gave, so that `resume` can go on.
 
     With the folder of a run: the `metric` that its methods are compared by, the mean `ranks` (best first) over the `n`
     realisations that all finished, and `pairs`: the method that the study is about (`hero`) against every other, as the ratio
     of errors within realisations with its 95 % bootstrap interval. An interval that holds 1 settles nothing.
     """
-    if isinstance(data, (str, os.PathLike)):
+    if isinstance(data, (str, os.PathLike)) and (os.path.isdir(data) or (treatment is None and outcome is None)):
         if treatment is not None or outcome is not None or estimators is not None or roles:
             raise UsageError("a run's folder has its comparison in its records: treatment, outcome and the like belong to a data frame")
         comparison = json.loads(_paretau.compare(os.fspath(data)))
@@ -90,9 +109,10 @@ def compare(
         return comparison
     if treatment is None or outcome is None:
         raise UsageError("to compare estimators on data, name the columns: treatment=… and outcome=…")
-    rows = named_rows(data)
-    table = _paretau.Table()
-    rows.add_to(table, rows.names or [])
+    reading = reading_options(
+        decimal=decimal, thousands=thousands, na=na, numeric=numeric, categorical=categorical, date_order=date_order, sheet=sheet
+    )
+    table, path = _rows(data, reading, roles.get("id"))
     wanted = [estimators] if isinstance(estimators, str) else list(estimators or [])
     answer = _paretau.compare_estimators(
         table,
@@ -100,8 +120,11 @@ def compare(
         estimators=wanted,
         folds=int(folds),
         seed=seed_from(random_state),
+        records=os.fspath(records) if records is not None else None,
+        resume=resume,
         n_jobs=threads(n_jobs),
         listener=Progress() if verbose else None,
+        executor=executors.over(executors.find(executor, threads(n_jobs)), table, path),
     )
     found = json.loads(answer)
     return Comparison(found["comparison"]["rows"], found["verdict"], found["comparison"]["folds"])
@@ -113,7 +136,7 @@ class Comparison:
 
     #: One dictionary per estimator: losses with standard errors, the gap to the best, time, or why it failed.
     rows: list[dict[str, Any]] = field(repr=False)
-    #: Who cannot be told apart, in a sentence.
+    #: Which estimators cannot be distinguished, in a sentence.
     verdict: str
     #: Folds used.
     folds: int
@@ -181,6 +204,13 @@ def tune(
     id: str | None = None,
     treated_value: Any = None,
     control_value: Any = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    na: list[str] | str | None = None,
+    numeric: list[str] | str | None = None,
+    categorical: list[str] | str | None = None,
+    date_order: str | None = None,
+    sheet: str | None = None,
     trials: int = 20,
     search: str = "tpe",
     objective: str = "factual",
@@ -191,6 +221,7 @@ def tune(
     resume: bool = False,
     random_state: Any = 0,
     n_jobs: int | None = None,
+    executor: Any = None,
     verbose: bool = False,
     **params: Any,
 ) -> Tuned:
@@ -201,6 +232,10 @@ def tune(
     `space` maps a parameter to a list of values or to `{"low": …, "high": …, "log": …, "whole": …}`; by default it is the
     estimator's documented space. `records` is a file that keeps the trials, so that `resume` can go on. Other keywords are
     parameters that every trial has.
+
+    `executor` is where the fits are done, as in `run`. Trials of "random" and "grid" are then all done at once, those of "tpe",
+    which depend on each other, one after the other with their folds at once. The data may also be the path of a file, read by
+    the keywords of `fit`.
     """
     roles = named_roles(
         treatment=treatment,
@@ -214,9 +249,10 @@ def tune(
         treated_value=treated_value,
         control_value=control_value,
     )
-    rows = named_rows(data)
-    table = _paretau.Table()
-    rows.add_to(table, rows.names or [])
+    reading = reading_options(
+        decimal=decimal, thousands=thousands, na=na, numeric=numeric, categorical=categorical, date_order=date_order, sheet=sheet
+    )
+    table, path = _rows(data, reading, id)
     spec = {"trials": trials, "search": search, "objective": objective, "folds": folds, "fixed": {k: plain(v) for k, v in params.items()}}
     if space:
         spec["space"] = {k: plain(v) for k, v in space.items()}
@@ -232,6 +268,15 @@ def tune(
             resume=resume,
             n_jobs=threads(n_jobs),
             listener=Progress() if verbose else None,
+            executor=executors.over(executors.find(executor, threads(n_jobs)), table, path),
         )
     )
     return Tuned(estimator, report["best"], report["value"], report["default_value"], report["trials"])
+
+
+def _rows(data: Any, reading: dict[str, Any], id: str | None) -> tuple[Any, str | None]:
+    """A frame, or a file, as a table, and the path of a file that workers can read themselves."""
+    table = named_table(data, reading, id)
+    # Workers know nothing of the options; rows that were read by them are sent.
+    plain = is_path(data) and not reading and id is None
+    return table, os.fspath(data) if plain else None

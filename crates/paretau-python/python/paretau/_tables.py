@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +11,10 @@ import numpy as np
 from . import _frames
 from ._errors import DataError, InputTypeError, SchemaError
 from ._paretau import Table
+
+
+#: Rows are predicted in blocks of so many: memory does not grow with the rows, and Ctrl-C is heard in between.
+_MOST_BLOCK, _LEAST_BLOCK, _BLOCK_CELLS = 16_384, 512, 1 << 22
 
 
 @dataclass(frozen=True)
@@ -46,9 +51,36 @@ class Input:
 
         return replace(self, _body=[(n, moved(*c) if n == column else c) for n, c in self._body])
 
+    def blocks(self) -> Iterator[Input]:
+        """The same rows in blocks of bounded size, in their order; one block where there are few."""
+        most = max(_LEAST_BLOCK, min(_MOST_BLOCK, _BLOCK_CELLS // max(1, self.n_cols)))
+        if self.n_rows <= most:
+            yield self
+            return
+        for start in range(0, self.n_rows, most):
+            yield self._part(start, min(start + most, self.n_rows))
+
+    def _part(self, start: int, stop: int) -> Input:
+        """Rows from `start` up to `stop`, as views."""
+        if self.sparse:
+            indptr, indices, values = self._body
+            first, last = indptr[start], indptr[stop]
+            body: Any = (indptr[start : stop + 1] - first, indices[first:last], values[first:last])
+        elif self.names is None or isinstance(self._body, np.ndarray):
+            body = self._body[start:stop]
+        else:
+            body = [(name, column_part(column, start, stop)) for name, column in self._body]
+        return replace(self, n_rows=stop - start, _body=body)
+
     def renamed(self, names: list[str]) -> Input:
         """The same columns under other names."""
         return replace(self, names=names)
+
+
+def column_part(column: _frames.Column, start: int, stop: int) -> _frames.Column:
+    """Rows of one column."""
+    kind, values = column
+    return (kind, (values[0], values[1][start:stop])) if kind == "text" else (kind, values[start:stop])
 
 
 def add_column(table: Table, name: str, column: _frames.Column) -> None:
