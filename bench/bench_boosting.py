@@ -116,7 +116,7 @@ def lightgbm_stopped(rows, test, target, threads):
 
 
 def settings(target, threads):
-    """What LightGBM is told in either comparison."""
+    """The settings of LightGBM in either comparison."""
     objective = "regression" if target == "mean" else "binary"
     return {"objective": objective, "learning_rate": 0.1, "min_data_in_leaf": 20, "num_threads": threads, "verbose": -1, "deterministic": True}
 

@@ -87,7 +87,7 @@ def regression_beside_sklearn(n: int, p: int, trees: int, threads: int) -> None:
 
 
 def sklearn_child(options: argparse.Namespace) -> dict[str, float]:
-    """Fits and judges scikit-learn's forest on the files of the parent."""
+    """Fits and scores scikit-learn's forest on the files of the parent."""
     from sklearn.ensemble import RandomForestRegressor
     from sklearn.metrics import r2_score
 

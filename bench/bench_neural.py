@@ -76,10 +76,10 @@ class Peer:
         self.t = torch.cat([torch.zeros(n0), torch.ones(batch - n0)])
         self.y = x[:, 1] + self.t * x[:, 2] + torch.randn(batch)
         self.encoders = [mlp(d, [width, width], width, 0.145) for _ in range(3)]
-        self.judge = mlp(2 * width, [width, width], 1, 0.145)
+        self.adversary = mlp(2 * width, [width, width], 1, 0.145)
         self.heads = [mlp(2 * width, [heads, heads], 1, 0.145) for _ in range(2)]
         self.moving = [p for net in self.encoders + self.heads for p in net.parameters()]
-        self.adam_a = torch.optim.Adam(self.judge.parameters(), lr=1e-4, weight_decay=0.01)
+        self.adam_a = torch.optim.Adam(self.adversary.parameters(), lr=1e-4, weight_decay=0.01)
         self.adam_b = torch.optim.Adam(self.moving, lr=1e-4, weight_decay=0.01)
         share = (batch - n0) / batch
         self.odds = torch.where(self.t == 1, share / (1 - share), (1 - share) / share)
@@ -89,14 +89,14 @@ class Peer:
         n0, t = self.n0, self.t
         g, c, u = (net(self.x) for net in self.encoders)
         self.adam_a.zero_grad(set_to_none=True)
-        guess = self.judge(torch.cat([g, c], 1).detach())[:, 0]
+        guess = self.adversary(torch.cat([g, c], 1).detach())[:, 0]
         nn.functional.binary_cross_entropy_with_logits(guess, t).backward()
         self.adam_a.step()
-        w = 1 + self.odds * torch.exp(-(2 * t - 1) * self.judge(torch.cat([g, c], 1))[:, 0])
+        w = 1 + self.odds * torch.exp(-(2 * t - 1) * self.adversary(torch.cat([g, c], 1))[:, 0])
         w = torch.cat([w[:n0] / w[:n0].mean(), w[n0:] / w[n0:].mean()])
         r = torch.cat([c, u], 1)
-        said = torch.cat([self.heads[0](r[:n0])[:, 0], self.heads[1](r[n0:])[:, 0]])
-        loss = (w * (said - self.y) ** 2).mean() + 0.1 * mmd(u, n0)
+        predicted = torch.cat([self.heads[0](r[:n0])[:, 0], self.heads[1](r[n0:])[:, 0]])
+        loss = (w * (predicted - self.y) ** 2).mean() + 0.1 * mmd(u, n0)
         self.adam_b.zero_grad(set_to_none=True)
         loss.backward()
         nn.utils.clip_grad_norm_(self.moving, 10.0)
@@ -149,13 +149,13 @@ def whole(threads: int) -> None:
     )
     peak = ours("news", threads=threads)[0]
     rows.append(["peak memory of a process that fits News-like data", f"{peak:.0f} MB", "", "250 MB"])
-    for command, told, members, wanted in (
+    for command, label, members, wanted in (
         ("predict", "outcomes and effects", 1, "1 M rows/s"),
         ("predict-all", "propensities too", 1, ""),
         ("predict", "outcomes and effects", 5, ""),
     ):
         clock, processor = ours(command, members, threads=threads)
-        what = f"prediction at d=177, {told}, {members} net{'s' if members > 1 else ''} of the default size"
+        what = f"prediction at d=177, {label}, {members} net{'s' if members > 1 else ''} of the default size"
         rows.append([what, f"{clock / 1e6:.2f} M rows/s", f"{processor / 1e6:.2f} M rows/s and core", wanted])
     table("Whole jobs", ["what", "by the clock", "by processor time", "wanted"], rows)
 

@@ -1,12 +1,26 @@
 //! What the fuzz targets do with bytes: an error in words or a result, never a panic and never an endless loop.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Once, OnceLock};
 
 use paretau::data::{BatchReader, Field, Kind, ReadOptions, RoleSpec, Table, read as read_table, simulator};
-use paretau_study::experiment::Plan;
-use paretau::{ErrorKind, FitOptions, Model, Params, Seed, State, model_file as file};
+use paretau::registry::ESTIMATORS;
+use paretau::{ErrorKind, FitOptions, Model, Params, Seed, State, Tensor, model_file as file, parameter_of};
+use paretau_study::experiment::{Cell, Plan, Record};
 use serde_json::Value;
+
+/// The folder that a target's files lie in, one per process and in memory where the system has such a folder: readers take
+/// paths, and a disk would be what is tested otherwise.
+fn folder() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let memory = Path::new("/dev/shm");
+        let place = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
+        let folder = place.join(format!("paretau-fuzz-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder for the files");
+        folder
+    })
+}
 
 /// Reads the bytes as a file of that name, whole and in batches, with kinds found out and with kinds told.
 pub fn read(name: &str, bytes: &[u8]) {
@@ -26,11 +40,10 @@ fn read_files(files: &[(&str, &[u8])]) {
     // on that one the harness ends by itself. Its own hook would end at the caught ones, too.
     static QUIET: Once = Once::new();
     QUIET.call_once(|| std::panic::set_hook(Box::new(|panic| eprintln!("{panic}"))));
-    let folder = tempfile::tempdir().expect("a folder for the file");
     for (name, bytes) in files {
-        std::fs::write(folder.path().join(name), bytes).expect("room for the file");
+        std::fs::write(folder().join(name), bytes).expect("room for the file");
     }
-    let path = folder.path().join(files[0].0);
+    let path = folder().join(files[0].0);
     let fields = vec![Field::new("x1", Kind::Number), Field::new("town", Kind::Text), Field::new("day", Kind::Date)];
     let told = ReadOptions { fields, optional: vec![Field::new("t", Kind::Text)], ..ReadOptions::default() };
     for options in [ReadOptions::default(), told.clone(), ReadOptions { only_fields: true, ..told }] {
@@ -46,50 +59,98 @@ fn read_files(files: &[(&str, &[u8])]) {
     }
 }
 
-/// States of small models of every family, and the rows they were fitted to.
-fn fitted() -> &'static (Vec<State>, Table) {
-    static FITTED: OnceLock<(Vec<State>, Table)> = OnceLock::new();
-    FITTED.get_or_init(|| {
+/// Budgets of the models: whoever has one of these parameters is small.
+const SMALL: &[(&str, &str)] = &[
+    ("members", "1"),
+    ("max_steps", "20"),
+    ("min_steps", "1"),
+    ("dropout", "0"),
+    ("l2", "0.001"),
+    ("n_estimators", "8"),
+    ("n_nuisance", "8"),
+    ("base", "ridge"),
+    ("effort", "quick"),
+];
+
+/// The rows that the models were fitted to.
+fn rows() -> &'static Table {
+    static ROWS: OnceLock<Table> = OnceLock::new();
+    ROWS.get_or_init(|| {
         let params = Params::none().with("n", 80).with("d", 3);
         let simulate = simulator("synthetic").expect("a simulator").run;
-        let table = simulate(&params, Seed(1)).and_then(|made| made.table()).expect("rows");
-        let small: [(&str, &[(&str, i64)]); 6] = [
-            ("lr-1", &[]),
-            ("lr-2", &[]),
-            ("t-learner", &[]),
-            ("dr-learner", &[]),
-            ("causal-forest", &[("n_estimators", 12)]),
-            ("tarnet", &[("members", 1), ("max_steps", 40), ("min_steps", 40)]),
-        ];
-        let states = small.into_iter().map(|(name, params)| {
-            let params = params.iter().fold(Params::none(), |all, (key, value)| all.with(*key, *value));
-            let options = FitOptions { params, ..FitOptions::new(name) };
-            let model = paretau::fit(table.clone(), &RoleSpec::new("t", "y"), &options).expect("a fit");
-            model.state().expect("its state")
-        });
-        (states.collect(), table)
+        simulate(&params, Seed(1)).and_then(|made| made.table()).expect("rows")
     })
 }
 
-/// Loads the bytes; what loads must predict or refuse.
+/// The state of a small model of an estimator of the registry, each fitted when it is first asked for.
+fn state(which: usize) -> State {
+    static STATES: [OnceLock<State>; ESTIMATORS.len()] = [const { OnceLock::new() }; ESTIMATORS.len()];
+    let which = which % ESTIMATORS.len();
+    let made = STATES[which].get_or_init(|| {
+        let entry = ESTIMATORS[which];
+        let params = SMALL
+            .iter()
+            .filter(|(name, _)| entry.params().iter().any(|spec| spec.name == parameter_of(name)))
+            .fold(Params::none(), |all, (name, value)| all.with(*name, *value));
+        let options = FitOptions { params, ..FitOptions::new(entry.info().name) };
+        let model = paretau::fit(rows().clone(), &RoleSpec::new("t", "y"), &options).expect("a fit");
+        model.state().expect("its state")
+    });
+    made.clone()
+}
+
+/// Loads the bytes; what loads must predict finite numbers or refuse, and have a page or refuse one.
 pub fn model_file(bytes: &[u8]) {
-    if let Ok(model) = Model::from_bytes(bytes) {
-        let _ = model.predict(&fitted().1);
+    let Ok(model) = Model::from_bytes(bytes) else { return };
+    if let Ok(predicted) = model.predict(rows()) {
+        assert!(predicted.arms.iter().all(|arm| arm.tau.iter().all(|tau| tau.is_finite())), "an effect is not finite");
+    }
+    if let Ok(page) = paretau::report(&model) {
+        check_page(&page);
     }
 }
 
-/// Puts the JSON at the end of the bytes somewhere into a model's document and seals it with a right digest: the first
-/// byte says which model, the second how deep, the next ones which way.
+fn check_page(page: &str) {
+    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+    assert!(!page.contains(|c: char| c.is_control() && c != '\n' && c != '\t'), "a control character is in the page");
+}
+
+/// A forged model with a right digest: the first byte says which estimator, the second what is forged. An odd one puts the
+/// JSON at the end somewhere into the document, as deep as the byte says and where the next ones lead; an even one changes
+/// numbers of tensors.
 pub fn model_state(bytes: &[u8]) {
-    let Some((&[which, depth], rest)) = bytes.split_first_chunk::<2>() else { return };
-    let depth = usize::from(depth % 8).min(rest.len());
-    let (way, json) = rest.split_at(depth);
-    let Ok(value) = serde_json::from_slice::<Value>(json) else { return };
-    let states = &fitted().0;
-    let mut state = states[usize::from(which) % states.len()].clone();
-    put(&mut state.json, way, value);
+    let Some((&[which, how], rest)) = bytes.split_first_chunk::<2>() else { return };
+    let mut state = state(usize::from(which));
+    if how % 2 == 1 {
+        let (way, json) = rest.split_at(usize::from(how / 2 % 8).min(rest.len()));
+        let Ok(value) = serde_json::from_slice::<Value>(json) else { return };
+        put(&mut state.json, way, value);
+    } else {
+        rest.chunks_exact(11).for_each(|change| forge(&mut state, change));
+    }
     if let Ok(sealed) = file::to_bytes(&state) {
         model_file(&sealed);
+    }
+}
+
+/// Changes one number of one tensor: a byte for the tensor, two for the place, eight for the number.
+fn forge(state: &mut State, change: &[u8]) {
+    let n = state.tensors.len().max(1);
+    let Some(tensor) = state.tensors.values_mut().nth(usize::from(change[0]) % n) else { return };
+    let place = usize::from(u16::from_le_bytes([change[1], change[2]]));
+    let bits = u64::from_le_bytes(change[3..11].try_into().expect("eight bytes"));
+    fn set<T>(values: &mut [T], place: usize, value: T) {
+        let n = values.len().max(1);
+        if let Some(old) = values.get_mut(place % n) {
+            *old = value;
+        }
+    }
+    match tensor {
+        Tensor::F64(_, values) => set(values, place, f64::from_bits(bits)),
+        Tensor::F32(_, values) => set(values, place, f32::from_bits(bits as u32)),
+        Tensor::U32(_, values) => set(values, place, bits as u32),
+        Tensor::U16(_, values) => set(values, place, bits as u16),
+        Tensor::U8(_, values) => set(values, place, bits as u8),
     }
 }
 
@@ -116,24 +177,48 @@ fn put(place: &mut Value, way: &[u8], value: Value) {
     }
 }
 
-/// Reads the bytes as a plan.
+/// Reads the bytes as a plan; one that is a plan has cells, each with its key and its search.
 pub fn plan(bytes: &[u8]) {
-    if let Ok(text) = std::str::from_utf8(bytes)
-        && let Err(error) = Plan::parse(text, Path::new("plan.toml"))
-    {
-        assert!(error.to_string().contains("plan.toml"), "{error}");
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    match Plan::parse(text, Path::new("plan.toml")) {
+        Ok(plan) => {
+            Cell::all(&plan).iter().take(100).for_each(|cell| assert!(!cell.key().is_empty()));
+            let _ = plan.with_trials(3);
+        }
+        Err(error) => assert!(error.to_string().contains("plan.toml"), "{error}"),
     }
 }
 
-/// The page of a run whose records are the bytes: a page or an error, in bounded time, without infinities.
+/// The page of a run whose records are the bytes: a page or an error, in bounded time, without infinities. Bytes that are not
+/// text become the scores of records that are whole, so that any number reaches the axes.
 pub fn page(bytes: &[u8]) {
     const PLAN: &str = "name = \"p\"\nsummary = \"s\"\n[[data]]\nname = \"d\"\nsimulator = \"synthetic\"\n\
-                        realisations = [1]\n[[methods]]\nestimator = \"lr-1\"\n";
-    let folder = tempfile::tempdir().expect("a folder for the run");
-    std::fs::write(folder.path().join("plan.toml"), PLAN).expect("room for the plan");
-    std::fs::write(folder.path().join("records.jsonl"), bytes).expect("room for the records");
-    if let Ok(page) = paretau_study::report_run(folder.path()) {
-        assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
-        assert!(!page.contains(|c: char| c.is_control() && c != '\n' && c != '\t'), "a control character is in the page");
+                        realisations = [1, 2, 3]\n[[methods]]\nestimator = \"lr-1\"\n[[methods]]\nestimator = \"lr-2\"\n";
+    let mut lines = bytes.to_vec();
+    if std::str::from_utf8(bytes).is_err() {
+        lines.clear();
+        let plan = Plan::parse(PLAN, Path::new("plan.toml")).expect("a plan");
+        let numbers: Vec<f64> =
+            bytes.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().expect("eight bytes"))).collect();
+        for (cell, numbers) in Cell::all(&plan).into_iter().zip(numbers.chunks(3)) {
+            let scores = ["pehe", "ate_error", "tau_risk"].into_iter().map(str::to_owned).zip(numbers.iter().copied());
+            let seconds = numbers[0].abs();
+            let record = Record {
+                key: cell.key(),
+                cell,
+                rows: None,
+                tuned: None,
+                scores: scores.filter(|(_, score)| score.is_finite()).collect(),
+                error: None,
+                seconds: if seconds.is_finite() { seconds } else { 0.0 },
+            };
+            serde_json::to_writer(&mut lines, &record).expect("a record");
+            lines.push(b'\n');
+        }
+    }
+    std::fs::write(folder().join("plan.toml"), PLAN).expect("room for the plan");
+    std::fs::write(folder().join("records.jsonl"), lines).expect("room for the records");
+    if let Ok(page) = paretau_study::report_run(folder()) {
+        check_page(&page);
     }
 }

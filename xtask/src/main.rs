@@ -5,10 +5,12 @@
 
 mod bench;
 mod browser;
+mod cluster;
 mod generate;
 mod golden;
 mod layers;
 mod python_classes;
+mod python_packages;
 mod shell;
 mod siege;
 mod suite;
@@ -26,6 +28,12 @@ cargo xtask <verb>
   browser          look at the report in a headless Chromium (part of test)
   bench [NAME …]   time paretau beside its peers and print ratios: all benchmarks in turn, or those named
   bench --list     name the benchmarks
+  wheel            build this machine's wheel into target/wheels and try it with numpy alone
+  site             build the documentation into target/site; its tutorials are run
+  sklearn          scikit-learn's conformance checks with its oldest and its newest version
+  peers            tests inside DoWhy, causallib and MLflow
+  types            mypy and pyright over the Python package
+  cluster          studies and scoring on real clusters of this machine: Ray, Dask, Spark
   siege [--kills N] [--hours H]
                    kill, crowd and starve the program, count what was lost, and write experiments/siege/kills.md
 ";
@@ -42,6 +50,12 @@ fn main() -> ExitCode {
         ["golden", "--check"] => golden::run(true),
         ["browser"] => browser::run(),
         ["bench", names @ ..] => bench::run(names),
+        ["wheel"] => python_packages::wheel(),
+        ["site"] => python_packages::site(),
+        ["sklearn"] => python_packages::sklearn(),
+        ["peers"] => python_packages::peers(),
+        ["types"] => python_packages::types(),
+        ["cluster"] => cluster::run(),
         ["siege", options @ ..] => siege::run(options),
         _ => {
             eprint!("{USAGE}");

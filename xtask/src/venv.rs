@@ -21,6 +21,16 @@ impl Venv {
         Ok(venv)
     }
 
+    /// A new environment with nothing in it.
+    pub(crate) fn fresh(folder: &str) -> Result<Self> {
+        let venv = Self(shell::root().join(folder));
+        if venv.0.exists() {
+            fs::remove_dir_all(&venv.0)?;
+        }
+        shell::run(&mut shell::command(system_python()?, &["-m", "venv", folder]))?;
+        Ok(venv)
+    }
+
     /// Installs a second requirements file without build isolation: for packages whose build needs those of the first.
     pub(crate) fn add_without_isolation(&self, requirements: &Path) -> Result<()> {
         self.install(requirements, &["--no-build-isolation"])

@@ -1,4 +1,4 @@
-//! `cargo xtask siege [--kills N] [--hours H]`: kills and crowds the built program, and counts what was lost.
+//! `cargo xtask siege [--kills N] [--hours H] [--program FILE]`: kills and crowds the built program, and counts what was lost.
 //!
 //! Every scenario is begun, ended by a signal at a random moment, taken up again, and compared with a run that was left alone:
 //! byte by byte, records without the seconds they took. Fixed attacks (full and read-only disks, closed pipes) follow.
@@ -17,7 +17,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::shell::{cargo, root, run as run_command};
 
-/// Kills of a campaign that is not told otherwise.
+/// Kills of a campaign without a number of its own.
 const KILLS: usize = 1_000;
 /// A polite signal is answered within this.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -67,12 +67,12 @@ struct Field {
 }
 
 impl Field {
-    fn new(folder: PathBuf) -> Result<Self> {
+    fn new(folder: PathBuf, built: &Path) -> Result<Self> {
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         // A copy, so that a build meanwhile does not change what is besieged.
         let program = folder.with_extension("program");
-        std::fs::copy(root().join("target/debug/paretau"), &program).context("cannot copy the program")?;
+        std::fs::copy(built, &program).context("cannot copy the program")?;
         Ok(Self { folder, program })
     }
 
@@ -99,19 +99,27 @@ impl Field {
     }
 }
 
-/// Runs a campaign: `--kills N`, `--hours H`.
+/// Runs a campaign: `--kills N`, `--hours H`, `--program FILE` for a program that is built already.
 pub(crate) fn run(args: &[&str]) -> Result<()> {
-    let (mut kills, mut hours) = (KILLS, None);
+    let (mut kills, mut hours, mut program) = (KILLS, None, None);
     for pair in args.chunks(2) {
         match pair {
             ["--kills", n] => kills = n.parse().context("--kills takes a number")?,
             ["--hours", h] => hours = Some(h.parse::<f64>().context("--hours takes a number")?),
-            other => bail!("siege takes --kills N and --hours H, not {other:?}"),
+            ["--program", file] => program = Some(PathBuf::from(file)),
+            other => bail!("siege takes --kills N, --hours H and --program FILE, not {other:?}"),
         }
     }
     let end = hours.map(|hours| Instant::now() + Duration::from_secs_f64(hours * 3600.0));
-    run_command(&mut cargo(&["build", "-p", "paretau-cli"]))?;
-    let field = Field::new(root().join("target/siege"))?;
+    let profile = if program.is_some() { "a program that was built before" } else { "the binary of the dev profile" };
+    let built = match program {
+        Some(built) => built,
+        None => {
+            run_command(&mut cargo(&["build", "-p", "paretau-cli"]))?;
+            root().join("target/debug/paretau")
+        }
+    };
+    let field = Field::new(root().join("target/siege"), &built)?;
     let start = Instant::now();
     let mut draws = Draws(0x9e37_79b9_7f4a_7c15);
     let mut tallies: Vec<(&'static str, Tally)> = vec![];
@@ -141,7 +149,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
         }
     }
     let attacks = attacks::all(&field)?;
-    let text = table(&tallies, &attacks, start.elapsed());
+    let text = table(&tallies, &attacks, start.elapsed(), profile);
     let place = root().join("experiments/siege/kills.md");
     std::fs::create_dir_all(place.parent().unwrap_or(Path::new(".")))?;
     std::fs::write(&place, &text)?;
@@ -157,11 +165,11 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     Ok(())
 }
 
-fn table(tallies: &[(&'static str, Tally)], attacks: &[attacks::Attack], took: Duration) -> String {
+fn table(tallies: &[(&'static str, Tally)], attacks: &[attacks::Attack], took: Duration, profile: &str) -> String {
     let total: usize = tallies.iter().map(|(_, tally)| tally.kills()).sum();
     let mut out = format!(
-        "# The siege\n\nOne campaign of `cargo xtask siege`: {total} kills in {:.0} minutes on {} cores, with the binary of the dev \
-         profile.\nA round begins a command, ends it by a signal at a random moment, takes it up again and compares the result with \
+        "# The siege\n\nOne campaign of `cargo xtask siege`: {total} kills in {:.0} minutes on {} cores, with {profile}.\n\
+         A round begins a command, ends it by a signal at a random moment, takes it up again and compares the result with \
          that of a command that was left alone.\n\n\
          | scenario | KILL | TERM | INT | over before the signal | signal before it listened | same in the end | faults | slowest answer to TERM or INT, ms |\n\
          |---|---|---|---|---|---|---|---|---|\n",
