@@ -78,6 +78,8 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Print the manual page, or that of one command
     Man(ManArgs),
+    /// Print the JSON Schema of what commands print with --json
+    Schema(SchemaArgs),
     /// Print the names of a data file's columns, one per line; what completions ask
     #[command(hide = true)]
     ColumnNames(ColumnNamesArgs),
@@ -270,6 +272,12 @@ pub(crate) struct InitArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
     /// Command, e.g. fit [default: the program as a whole]
+    pub(crate) command: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// Command, e.g. fit, or error for what any command prints when it fails [default: all of them]
     pub(crate) command: Option<String>,
 }
 

@@ -193,8 +193,10 @@ fn json() {
     let mut snapshots: Vec<(String, String)> = snapshots.collect();
     let out =
         paretau(folder.path(), &["fit", "nowhere.csv", "--treatment", "t", "--outcome", "y", "--out", "m", "--json"]);
+    common::described("error", &serde_json::from_slice(&out.stdout).unwrap());
     snapshots.push(("json-error.json".to_owned(), String::from_utf8(out.stdout).unwrap()));
     let out = paretau(folder.path(), &["fit", "--json"]);
+    common::described("error", &serde_json::from_slice(&out.stdout).unwrap());
     snapshots.push(("json-usage-error.json".to_owned(), String::from_utf8(out.stdout).unwrap()));
     check(snapshots);
 }

@@ -7,6 +7,7 @@ import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import pictures
 import pytest
 from conftest import FITS
 from selenium.webdriver.common.action_chains import ActionChains
@@ -241,3 +242,30 @@ def test_names_from_the_data_stay_text(pages, look):
     page = look(pages["people"])
     assert page.js("document.querySelectorAll('script').length") == 1
     assert "<script>alert('x')</script>" in page.js("document.body.innerText")
+
+
+#: What a net draws hangs on the last bits of its machine; everything else is on these pages too.
+PICTURED = ["forest", "linear", "constant", "people", "words", "study", "fig2"]
+
+
+@pytest.mark.parametrize("name", PICTURED)
+@both_themes
+def test_looks_as_in_its_picture(name, theme, pages, look):
+    pictures.check(look(pages[name], width=1100, theme=theme), f"{name}-{theme}")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "document.querySelector('#propensities svg.wide').style.visibility = 'hidden'",
+        "document.querySelector('main').style.width = '80%'",
+        "document.querySelectorAll('section')[1].remove()",
+        "document.body.style.background = 'grey'",
+    ],
+)
+def test_a_damaged_page_looks_different(damage, pages, look):
+    page = look(pages["forest"], width=1100, theme="light")
+    whole = pictures.taken(page)
+    assert pictures.difference(pictures.taken(page), whole) is None
+    page.js(damage)
+    assert pictures.difference(pictures.taken(page), whole) is not None

@@ -105,13 +105,17 @@ impl TestedRoles {
     /// How many of each, in a sentence.
     pub fn in_words(&self) -> String {
         let count = |role: Role| self.roles.iter().filter(|r| r.role == role).count();
+        let counted = |role: Role, word: &str| match count(role) {
+            1 => format!("1 {word}"),
+            many => format!("{many} {word}s"),
+        };
         format!(
-            "{} rows: {} confounders (help to predict treatment and outcome), {} instruments (treatment only), {} adjusters \
-             (outcome only), {} neither; at most {:.0} % of the findings of each test are expected to be false",
+            "{} rows: {} (help to predict treatment and outcome), {} (treatment only), {} (outcome only), {} neither; at most \
+             {:.0} % of the findings of each test are expected to be false",
             self.n_rows,
-            count(Role::Confounder),
-            count(Role::Instrument),
-            count(Role::Adjuster),
+            counted(Role::Confounder, "confounder"),
+            counted(Role::Instrument, "instrument"),
+            counted(Role::Adjuster, "adjuster"),
             count(Role::None),
             100.0 * self.fdr
         )

@@ -21,6 +21,7 @@ mod refute;
 mod report;
 mod roles;
 mod run;
+mod schema;
 mod sensitivity;
 mod simulate;
 mod tune;
@@ -60,6 +61,7 @@ pub(crate) fn run(cli: &Cli) -> Result<()> {
             Command::Completions(args) => completions::shell(args),
             Command::ColumnNames(args) => column_names::run(args),
             Command::Man(args) => completions::manual(args),
+            Command::Schema(args) => schema::run(args),
         };
         failure = done.err();
         Ok(())

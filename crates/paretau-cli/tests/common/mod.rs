@@ -1,9 +1,12 @@
 //! What the tests of the command line share: running the built binary, and making odd files.
 #![allow(dead_code, clippy::unwrap_used, clippy::print_stderr)]
 
+mod schema;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
@@ -26,9 +29,19 @@ pub(crate) fn ok(folder: &Path, args: &[&str]) -> String {
     String::from_utf8(out.stdout).unwrap()
 }
 
-/// The JSON document of a run that must succeed.
+/// The JSON document of a run that must succeed, which must be one that `paretau schema` describes.
 pub(crate) fn json(folder: &Path, args: &[&str]) -> Value {
-    serde_json::from_str(&ok(folder, &[args, &["--json", "--quiet"]].concat())).unwrap()
+    let document = serde_json::from_str(&ok(folder, &[args, &["--json", "--quiet"]].concat())).unwrap();
+    described(args[0], &document);
+    document
+}
+
+/// Fails when a command's document is not as `paretau schema` describes it; `error` is the document of any command that fails.
+pub(crate) fn described(command: &str, document: &Value) {
+    static SCHEMA: OnceLock<Value> = OnceLock::new();
+    let schema = SCHEMA.get_or_init(|| serde_json::from_str(&ok(Path::new("."), &["schema"])).unwrap());
+    let problems = schema::problems(schema, command, document);
+    assert!(problems.is_empty(), "`paretau schema {command}` does not fit: {}", problems.join("\n"));
 }
 
 /// The file of the data folder, or a plain word that the test was skipped.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _checks, _frames, _tables
+from . import _checks, _frames, _shap, _tables
 from ._arguments import seed_from, threads
 from ._errors import DataError, DataWarning, UsageError
 from ._inference import Coefficients, Ranking, check_alpha, normal_quantile
@@ -33,6 +33,7 @@ class Questions:
         def _effect(self, X: Any) -> dict[str, Any]: ...
         def _arm_effects(self, X: Any) -> list[dict[str, Any]]: ...
         def _wanted(self, X: Any) -> set[str] | None: ...
+        def _named(self, x: _tables.Input) -> _tables.Input: ...
         _rows_table: Any
 
     # Averages over the training rows, doubly robust.
@@ -270,6 +271,54 @@ class Questions:
         if not total > 0:
             raise DataError("the predicted effect is the same whatever the features, so no column is important")
         return change / total
+
+    def shap_values(
+        self, X: Any, *, background: Any = None, permutations: int | str | None = None, arm: Any = None, random_state: Any = 0
+    ) -> _shap.Explanation:
+        """Shapley values: what each column adds to each row's predicted effect.
+
+        They add up exactly: `values.sum(axis=1) + base_values` is the effect.
+
+        Parameters
+        ----------
+        X : rows to explain.
+        background : rows that columns are compared with; by default 50 rows of `X`, drawn at random.
+        permutations : orders of the columns per background row, each used with its reverse, or `"exact"` for all subsets of the
+            columns. By default exact up to 6 columns, else 2; `standard_errors` says how exact that is.
+        arm : the arm whose effect is explained; the first without it.
+
+        Examples
+        --------
+        >>> import paretau
+        >>> data = paretau.make_synthetic(n=300, d=3, random_state=0)
+        >>> est = paretau.LinearEffect().fit(data.X, data.y, treatment=data.treatment)
+        >>> found = est.shap_values(data.X[:5], background=data.X[:100])
+        >>> bool(abs(found.values.sum(axis=1) + found.base_values - est.effect(data.X[:5])).max() < 1e-9)
+        True
+        """
+        self._check_fitted()
+        rng = np.random.default_rng(seed_from(random_state))
+        rows = self._named(_tables.read(X, self._wanted(X)))
+        if rows.sparse:
+            raise UsageError("columns of a sparse matrix are not explained one by one: pass a dense part of the rows")
+        if background is None:
+            drawn = rng.permutation(rows.n_rows)[: _shap.BACKGROUND]
+            against = rows.taken(np.sort(drawn))
+        else:
+            against = self._named(_tables.read(background, self._wanted(background)))
+            if against.sparse or (against.names is None) != (rows.names is None) or against.n_cols != rows.n_cols:
+                raise UsageError("the background must be rows of the same kind and with the same columns as X")
+        place = self._arm_place(arm)
+
+        def effect(some: _tables.Input) -> np.ndarray:
+            with warnings.catch_warnings():
+                # That names are missing was said above, once.
+                warnings.simplefilter("ignore", UserWarning)
+                return self._arm_effects(some)[place - 1]["tau"]
+
+        values, base, errors = _shap.explain(effect, rows, against, permutations, rng)
+        names = list(rows.names) if rows.names is not None else list(self._names)
+        return _shap.Explanation(values, np.full(rows.n_rows, base), X, names, errors)
 
     @property
     def roles_(self) -> dict[str, str]:

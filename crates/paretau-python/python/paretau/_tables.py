@@ -46,10 +46,28 @@ class Input:
             body[:, place] = body[order, place]
             return replace(self, _body=body)
 
-        def moved(kind: str, values: Any) -> _frames.Column:
-            return (kind, (values[0], values[1][order])) if kind == "text" else (kind, values[order])
+        return replace(self, _body=[(n, _column_at(c, order) if n == column else c) for n, c in self._body])
 
-        return replace(self, _body=[(n, moved(*c) if n == column else c) for n, c in self._body])
+    def taken(self, order: np.ndarray) -> Input:
+        """Some rows, as often as they are named."""
+        if self.sparse:
+            raise InputTypeError("rows of a sparse matrix are not taken one by one: pass a dense part of the rows")
+        if isinstance(self._body, np.ndarray):
+            return replace(self, n_rows=len(order), _body=self._body[order])
+        return replace(self, n_rows=len(order), _body=[(name, _column_at(column, order)) for name, column in self._body])
+
+    def mixed(self, other: Input, own: np.ndarray, others: np.ndarray, is_own: np.ndarray) -> Input:
+        """Rows that have a column of the row `own[i]` here where `is_own[i]` says so, and else of the row `others[i]` of another
+        input with the same columns."""
+        if isinstance(self._body, np.ndarray):
+            body = np.where(is_own, self._body[own], other._body[others])
+            return replace(self, n_rows=len(own), _body=body)
+        theirs = dict(other._body)
+        body = []
+        for j, (name, column) in enumerate(self._body):
+            at = np.where(is_own[:, j], own, self.n_rows + others)
+            body.append((name, _column_at(_columns_below(name, column, theirs[name]), at)))
+        return replace(self, n_rows=len(own), _body=body)
 
     def blocks(self) -> Iterator[Input]:
         """The same rows in blocks of bounded size, in their order; one block where there are few."""
@@ -81,6 +99,29 @@ def column_part(column: _frames.Column, start: int, stop: int) -> _frames.Column
     """Rows of one column."""
     kind, values = column
     return (kind, (values[0], values[1][start:stop])) if kind == "text" else (kind, values[start:stop])
+
+
+def _column_at(column: _frames.Column, order: np.ndarray) -> _frames.Column:
+    kind, values = column
+    return (kind, (values[0], values[1][order])) if kind == "text" else (kind, values[order])
+
+
+def _columns_below(name: str, first: _frames.Column, second: _frames.Column) -> _frames.Column:
+    """Two columns of one kind below each other."""
+    if first[0] != second[0]:
+        raise SchemaError(f"column `{name}` holds {first[0]} in the rows and {second[0]} in the background")
+    if first[0] != "text":
+        return first[0], np.concatenate([first[1], second[1]])
+    (levels, codes), (more, their_codes) = first[1], second[1]
+    joined = list(levels)
+    places = {level: k for k, level in enumerate(joined)}
+    for level in more:
+        if level not in places:
+            places[level] = len(joined)
+            joined.append(level)
+    # A missing cell is below 0 and stays so.
+    moved = np.array([places[level] for level in more] + [-1], dtype=np.int64)[np.asarray(their_codes, dtype=np.int64)]
+    return "text", (joined, np.concatenate([np.asarray(codes, dtype=np.int64), moved]))
 
 
 def add_column(table: Table, name: str, column: _frames.Column) -> None:

@@ -56,6 +56,7 @@ def _model(model: Any) -> Any:
         return model.model_
     if isinstance(model, _paretau.Model):
         return model
+    key: Any
     if isinstance(model, (bytes, bytearray, memoryview)):
         key, read = hash(bytes(model)), lambda: _paretau.Model.from_bytes(bytes(model))
     elif isinstance(model, (str, os.PathLike)):
