@@ -2,6 +2,7 @@
 
     python testdata/golden/registry_bits.py target/release/paretau               # compares with registry_bits.json
     python testdata/golden/registry_bits.py target/release/paretau --threads 2   # with one number of threads only
+    python testdata/golden/registry_bits.py target/release/paretau --data mixed --entries lr-2,tarnet
     python testdata/golden/registry_bits.py target/release/paretau --write       # writes it anew
 
 It asks the command line only, with default parameters, one and two threads. What belongs to the data and not to the estimator

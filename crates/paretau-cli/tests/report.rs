@@ -228,7 +228,7 @@ fn quitting_smoking_in_nhefs() {
         assert!(html.contains("raises <code>wt82_71</code> by <strong>3"));
         assert!(records["notes"].to_string().contains("63 of 1629 rows have no outcome"));
         // Weighting must not leave the arms further apart than it found them.
-        let balance = records["findings"]["balance"].as_array().unwrap();
+        let balance = records["findings"]["arms"][0]["balance"].as_array().unwrap();
         let worst = |key: &str| balance.iter().filter_map(|b| b[key].as_f64()).fold(0.0, |a: f64, b| a.max(b.abs()));
         assert!(worst("after") < worst("before"), "{} {}", worst("after"), worst("before"));
     }

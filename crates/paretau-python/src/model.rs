@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use paretau::data::RoleSpec;
 use paretau::task::Executor;
 use paretau::{
-    Basis, EvaluateOptions, FitOptions, InSample, IntervalKind, Params, Population, Predictions, Seed, Toolbox,
-    with_threads,
+    Basis, EvaluateOptions, FitOptions, InSample, IntervalKind, Params, Population, Predictions, RowWeights, Seed,
+    Toolbox, with_threads,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -147,11 +147,12 @@ impl Model {
         Ok(out)
     }
 
-    /// The arms' overlap in a few lines, warnings last.
-    fn overlap_lines(&self) -> Vec<String> {
-        let overlap = &self.inner.about().overlap;
+    /// The overlap of an arm (1 is the first behind the control) and the control in a few lines, warnings last.
+    #[pyo3(signature = (*, arm))]
+    fn overlap_lines(&self, arm: usize) -> PyResult<Vec<String>> {
+        let overlap = self.inner.about().overlap_of(arm).ok_or_else(|| usage(format!("there is no arm {arm}")))?;
         let warnings = overlap.warnings.iter().map(|w| format!("warning: {}", in_python(&w.message)));
-        overlap.in_words().into_iter().chain(warnings).collect()
+        Ok(overlap.in_words().into_iter().chain(warnings).collect())
     }
 
     /// Effects of the groups that columns make of the training rows, as JSON.
@@ -268,9 +269,8 @@ impl Model {
         Ok(out)
     }
 
-    /// Predictions of every row as arrays: `mu0 mu1 tau`; with `propensity` also `e`, `w_raw w` if the table has the
-    /// treatment column, and `arms`, where each arm against the control has `mu tau` and perhaps `se`; and `notes`, a list
-    /// of sentences.
+    /// Predictions of every row as arrays: `mu0 mu1 tau`; with `propensity` also `arms`, where each arm against the control has
+    /// `mu tau`, perhaps `se`, `e`, and `w_raw w` if the table has the treatment column; and `notes`, a list of sentences.
     #[pyo3(signature = (table, *, propensity, n_jobs = None))]
     fn predict<'py>(
         &self,
@@ -296,6 +296,7 @@ impl Model {
         out.set_item("notes", notes)?;
         if let Some((e, weights)) = overlap {
             let by_arm = PyDict::new(py);
+            let (mut e, mut weights) = (e.into_iter(), weights.into_iter().flatten());
             for (arm, effects) in self.inner.about().arms[1..].iter().zip(&arms) {
                 let own = PyDict::new(py);
                 own.set_item("mu", to_array(py, effects.mu1.clone()))?;
@@ -303,14 +304,16 @@ impl Model {
                 if let Some(se) = &effects.se {
                     own.set_item("se", to_array(py, se.clone()))?;
                 }
+                if let Some(e) = e.next() {
+                    own.set_item("e", to_array(py, e))?;
+                }
+                if let Some(RowWeights { raw, smooth }) = weights.next() {
+                    own.set_item("w_raw", to_array(py, raw))?;
+                    own.set_item("w", to_array(py, smooth))?;
+                }
                 by_arm.set_item(&arm.name, own)?;
             }
             out.set_item("arms", by_arm)?;
-            out.set_item("e", to_array(py, e))?;
-            if let Some(weights) = weights {
-                out.set_item("w_raw", to_array(py, weights.raw))?;
-                out.set_item("w", to_array(py, weights.smooth))?;
-            }
         }
         let effects = arms.swap_remove(0);
         out.set_item("mu0", to_array(py, effects.mu0))?;

@@ -173,9 +173,24 @@ def test_arms_in_words_everywhere(armed, tmp_path):
     groups = est.group_effects(np.where(X[:, 0] > 0, "a", "b"), arm="low")
     assert all(abs(g["effect"]["value"] - 1.0) < 0.3 for g in groups)
     assert abs(est.best_linear_projection(arm="low")["intercept"] - 1.0) < 0.2
+    # Every arm has its propensities, weights and overlap; rows have weights against the arms that they are compared with.
+    for k, name in enumerate(est.arms_[1:]):
+        raw, smooth = est.predict_weights(X, treatment=words, arm=name)
+        e = est.predict_propensity(X, arm=name)
+        control, own = words == "none", words == name
+        np.testing.assert_allclose(raw[own], 1 / e[own])
+        np.testing.assert_allclose(raw[control], 1 / (1 - e[control]))
+        assert np.isnan(raw[~control & ~own]).all() and np.isnan(smooth[~control & ~own]).all()
+        np.testing.assert_array_equal(est.raw_weights_[:, k], raw)
+        np.testing.assert_array_equal(est.weights_[:, k], smooth)
+        report = est.overlap_report(arm=name)
+        assert (report["control"]["n"], report["treated"]["n"]) == (control.sum(), own.sum())
+    assert est.overlap_report() == est.overlap_report(arm="high")
     est.save(tmp_path / "arms.paretau")
     again = paretau.load(tmp_path / "arms.paretau")
     assert again.atc(arm="low") == est.atc(arm="low") and again.arms_ == est.arms_
+    np.testing.assert_array_equal(again.predict_weights(X, treatment=words, arm="low")[1], est.weights_[:, 1])
+    assert again.overlap_report(arm="low") == est.overlap_report(arm="low")
     with pytest.warns(paretau.DataWarning, match="3 arms"):
         paretau.CausalForest(n_estimators=20).fit(X, y, treatment=words, control="none")
 

@@ -21,8 +21,8 @@ pub use figure::{Content, Figure, FigureLine, FigurePoint, FigureRow, Panel};
 pub use options::PageOptions;
 pub use page::{render, render_run};
 pub use records::{
-    ArmOverlap, ArmWeights, AskedGroup, Average, Balance, Bin, Curve, CurvePoint, EffectGroup, EffectNode, EffectSplit,
-    EffectSummary, EffectTree, FeatureCurve, Findings, FurtherArm, Interval, Making, Mixture, MixtureCandidate,
-    ModelRecords, OverlapSummary, Param, Question, RunComparison, RunPair, RunPublished, RunRecords, RunScore, RunTail,
-    SortedEffect, Subgroup, Tail, TargetPoint, WeightRank,
+    ArmFindings, ArmOverlap, ArmWeights, AskedGroup, Average, Balance, Bin, Curve, CurvePoint, EffectGroup, EffectNode,
+    EffectSplit, EffectSummary, EffectTree, FeatureCurve, Findings, FurtherArm, Interval, Making, Mixture,
+    MixtureCandidate, ModelRecords, OverlapSummary, Param, Question, RunComparison, RunPair, RunPublished, RunRecords,
+    RunScore, RunTail, SortedEffect, Subgroup, Tail, TargetPoint, WeightRank,
 };

@@ -73,6 +73,7 @@ pub(crate) fn labelled(records: &ModelRecords) -> ModelRecords {
     let treatment = records.question.treatment.as_str();
     out.question.arms = records.question.arms.each_ref().map(|arm| options.value(treatment, arm));
     out.further_arms.iter_mut().for_each(|arm| arm.name = options.value(treatment, &arm.name));
+    out.overlap.iter_mut().for_each(|own| own.arm = options.value(treatment, &own.arm));
     out.question.treatment = options.column(treatment);
     out.question.outcome = options.column(&records.question.outcome);
     for group in &mut out.groups {
@@ -89,7 +90,8 @@ pub(crate) fn labelled(records: &ModelRecords) -> ModelRecords {
             group.feature = options.column(&group.feature);
         }
         findings.curves.iter_mut().for_each(|curve| curve.feature = options.column(&curve.feature));
-        findings.balance.iter_mut().for_each(|own| own.name = options.feature(&own.name));
+        let balances = findings.arms.iter_mut().flat_map(|arm| &mut arm.balance);
+        balances.for_each(|own| own.name = options.feature(&own.name));
         if let Some(tree) = &mut findings.tree {
             relabel(&mut tree.root, options);
         }

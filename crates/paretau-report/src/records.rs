@@ -40,8 +40,8 @@ pub struct ModelRecords {
     pub notes: Vec<String>,
     /// What the fit found about its training rows; models of early versions have none.
     pub findings: Option<Findings>,
-    /// Overlap of the arms.
-    pub overlap: OverlapSummary,
+    /// Overlap of each treated arm with the control, in the arms' order.
+    pub overlap: Vec<OverlapSummary>,
     /// Importance of the features, when the estimator reports it.
     pub importance: Vec<Importance>,
     /// How strongly a net with one encoder reads each feature.
@@ -148,8 +148,11 @@ pub struct FurtherArm {
     /// Over whom the average is taken, where that is not everyone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<String>,
-    /// Its average effect against the control.
-    pub effect: Interval,
+    /// Its average effect against the control; absent where the data cannot carry one.
+    pub effect: Option<Interval>,
+    /// Why it is absent, or why it is not taken over everyone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// What a fit found about its training rows, in summaries that are small however many rows there were.
@@ -172,6 +175,13 @@ pub struct Findings {
     pub targeting: Vec<TargetPoint>,
     /// A small tree that sums up the predicted effects; absent when the effect does not vary.
     pub tree: Option<EffectTree>,
+    /// Weights and balance of each treated arm and the control, in the arms' order.
+    pub arms: Vec<ArmFindings>,
+}
+
+/// What weighting does to a treated arm and the control.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ArmFindings {
     /// Inverse propensity weights of the control arm and of the treated arm.
     pub weights: [ArmWeights; 2],
     /// Balance of the features, worst before weighting first.
@@ -396,9 +406,11 @@ pub struct Balance {
     pub after: Option<f64>,
 }
 
-/// Overlap of the arms.
+/// Overlap of a treated arm with the control.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OverlapSummary {
+    /// The treated arm's value in the treatment column.
+    pub arm: String,
     /// Propensities of the control rows.
     pub control: Vec<Bin>,
     /// Propensities of the treated rows, in the same bins.

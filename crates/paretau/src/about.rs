@@ -42,7 +42,7 @@ pub struct About {
     pub nuisances: NuisanceReport,
     /// What the fit had to say.
     pub diagnostics: Diagnostics,
-    /// Overlap, weights and their tail, of the control and the first treated arm.
+    /// Overlap, weights and their tail, of the control and the first treated arm; those of further arms are in [`Arm`].
     pub overlap: OverlapReport,
     /// What to be careful about, most important first: all of it, the overlap's and the estimator's included.
     pub warnings: Vec<Warning>,
@@ -74,6 +74,27 @@ impl About {
         [0, 1].map(|k| self.arms.get(k).map_or("", |arm| arm.name.as_str()))
     }
 
+    /// Average effects of an arm; 1 is the first treated one.
+    pub fn averages_of(&self, arm: usize) -> Option<&Averages> {
+        if arm == 1 { Some(&self.averages) } else { self.arms.get(arm)?.averages.as_ref() }
+    }
+
+    /// How far an arm overlaps with the control.
+    pub fn overlap_of(&self, arm: usize) -> Option<&OverlapReport> {
+        if arm == 1 { Some(&self.overlap) } else { self.arms.get(arm)?.overlap.as_ref() }
+    }
+
+    /// Numbers of the treated arms.
+    pub fn treated_arms(&self) -> std::ops::Range<usize> {
+        1..self.arms.len()
+    }
+
+    /// An arm and the control in words, for fits with several arms: what lines and warnings about it begin with.
+    pub fn comparison(&self, arm: usize) -> String {
+        let name = |k: usize| self.arms.get(k).map_or("", |arm| arm.name.as_str());
+        comparison(name(arm), name(0))
+    }
+
     /// The arms beyond control and treated.
     pub fn further_arms(&self) -> &[Arm] {
         self.arms.get(2..).unwrap_or_default()
@@ -93,16 +114,17 @@ pub struct Arm {
     /// All averages of arms beyond the first treated one, whose own are [`About::averages`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub averages: Option<Averages>,
+    /// The same of overlap, weights and their tail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlap: Option<OverlapReport>,
+    /// And of who predicts outcomes and treatment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nuisances: Option<NuisanceReport>,
 }
 
-impl Arm {
-    /// For arms beyond the first treated one: the average that the data can speak about best, and over whom.
-    pub fn headline(&self) -> Option<(Population, Estimate)> {
-        match &self.averages {
-            Some(averages) => averages.headline(),
-            None => self.ate.map(|ate| (Population::Ate, ate)),
-        }
-    }
+/// A treated arm and the control in words.
+pub(crate) fn comparison(arm: &str, control: &str) -> String {
+    format!("arm `{arm}` against `{control}`")
 }
 
 /// A number with its standard error and 95 % interval.

@@ -5,12 +5,13 @@ use std::borrow::Cow;
 
 use paretau_core::{Effects, FitContext, OutcomeKind, Result, Warning};
 use paretau_data::TableColumn;
+use paretau_kernels::numeric::mean_sd;
 use paretau_nuisance::weights::BOUND;
 use paretau_nuisance::{
     LEAST_EFFECTIVE_ROWS, Nuisance, Observed, OverlapOptions, OverlapReport, RowEvidence, Rule, StackedNuisances,
     Weights, average_effect, effective_rows, extrapolation, overlap_report, ratios, targeted_average,
 };
-use paretau_report::Findings;
+use paretau_report::{ArmFindings, Findings};
 
 use crate::about::{Arm, Averages, Estimate, Extrapolated, Population, RatioEstimates};
 use crate::evaluate::HeldOutScores;
@@ -19,7 +20,8 @@ use crate::groups::{self, GroupEffects, TrainingEvidence};
 use crate::intervals::Intervals;
 use crate::nuisances::{self, NuisanceReport};
 use crate::prepared::{Pair, Prepared};
-use crate::propensity_weights::PropensityWeights;
+use crate::propensity_weights::{ArmPropensity, PropensityWeights};
+use crate::warnings::Compared;
 use crate::{findings, warnings};
 
 /// Rows at risk that a model file names, the most extreme ones.
@@ -35,13 +37,13 @@ pub(crate) struct Assessment {
     pub(crate) groups: Option<GroupEffects>,
     /// Who predicts outcomes and treatment, and how well.
     pub(crate) nuisances: NuisanceReport,
-    /// How far the control and the first treated arm overlap.
+    /// How far the control and the first treated arm overlap; further arms have theirs with them.
     pub(crate) overlap: OverlapReport,
     /// What the page shows of the rows.
     pub(crate) findings: Findings,
     /// What to be careful about, most important first.
     pub(crate) warnings: Vec<Warning>,
-    /// Gives new rows their propensity and weight as the training rows have them.
+    /// Gives new rows their propensities and weights as the training rows have them.
     pub(crate) propensity_weights: PropensityWeights,
     /// How well the held-out predictions do, where there are any.
     pub(crate) held_out_scores: Option<HeldOutScores>,
@@ -199,19 +201,42 @@ impl Assessment {
             Some(GroupEffects::of(&rows, population, &by, ctx.seed)?)
         };
         let mut evidence = vec![evidence_of(&weighted, fitted.held_out, population, wishes.n_rows, ctx)?];
-        let findings = findings::find(&weighted, population, fitted.held_out, ctx.seed)?;
-        let warnings = warnings::of_fit(fitted, &first, (&weighted.overlap, &findings, &averages), ctx.seed);
-        let map = weighted.weights.map.clone();
-        let propensity_weights =
-            PropensityWeights::new(own.as_ref().map(|own| own.encoder.clone()), propensity_model, map);
-        let arms = arms(fitted, readable, (averages.ate, wishes), (&mut intervals, &mut evidence), ctx)?;
+        let mut findings = findings::find(&weighted, population, fitted.held_out, ctx.seed)?;
+        let mut propensities = vec![ArmPropensity { stack: propensity_model, map: weighted.weights.map.clone() }];
+        let mut predicted = vec![findings.effects.mean];
+        let assigned = &fitted.prepared.assigned;
+        let n_rows = |k: usize| assigned.t.iter().filter(|&&t| usize::from(t) == k).count();
+        let mut arms = vec![];
+        for (k, name) in assigned.arms.iter().enumerate() {
+            let ate = averages.ate.filter(|_| k == 1);
+            let mut arm =
+                Arm { name: name.clone(), n_rows: n_rows(k), ate, averages: None, overlap: None, nuisances: None };
+            if k > 1 {
+                let found = FurtherArm::of(fitted, (readable, k), wishes, &mut intervals, ctx)?;
+                arm.ate = found.averages.ate;
+                (arm.averages, arm.nuisances) = (Some(found.averages), Some(found.nuisances));
+                arm.overlap = Some(found.overlap);
+                findings.arms.push(found.findings);
+                propensities.push(found.propensity);
+                predicted.push(found.predicted);
+                evidence.push(found.evidence);
+            }
+            arms.push(arm);
+        }
+        let further = arms.iter().skip(2).filter_map(|arm| Some((arm.averages.as_ref()?, arm.overlap.as_ref()?)));
+        let compared: Vec<Compared<'_>> = std::iter::once((&averages, &weighted.overlap))
+            .chain(further)
+            .zip(findings.arms.iter().zip(&predicted))
+            .map(|((averages, overlap), (findings, &predicted))| Compared { averages, overlap, findings, predicted })
+            .collect();
+        let warnings = warnings::of_fit(fitted, &first, (&compared, &findings), ctx.seed);
+        let encoder = own.as_ref().map(|own| own.encoder.clone());
+        let propensity_weights = PropensityWeights::new(encoder, propensities);
         if let (Some(models), 2) = (outcome_models, arms.len()) {
             intervals.add_individual(models, &weighted);
         }
         let held_out_scores = fitted.held_out.then(|| HeldOutScores::of(&weighted, ctx.seed)).transpose()?;
-        let mut overlap = weighted.overlap;
-        // The model file names the rows most at risk, not a million of them.
-        overlap.rows_at_risk.truncate(MOST_ROWS_AT_RISK);
+        let overlap = stored(weighted.overlap, &first);
         Ok(Self {
             arms,
             averages,
@@ -273,31 +298,47 @@ fn add_arm(
     intervals.errors(k - 1, pair.effects.se.clone(), x)
 }
 
-/// Rows and average effect of every arm.
-fn arms(
-    fitted: &Fitted,
-    readable: &Prepared,
-    (first, wishes): (Option<Estimate>, &Wishes<'_>),
-    (intervals, evidence): (&mut Intervals, &mut Vec<TrainingEvidence>),
-    ctx: &FitContext<'_>,
-) -> Result<Vec<Arm>> {
-    let prepared = &fitted.prepared;
-    let arm = |(k, name): (usize, &String)| {
-        let n_rows = prepared.assigned.t.iter().filter(|&&t| usize::from(t) == k).count();
-        let (ate, averages) = match k {
-            0 => (None, None),
-            1 => (first, None),
-            _ => {
-                let pair = prepared.pair(k, &fitted.predictions[k - 1])?;
-                let weighted = Weighted::new(&pair, stack(readable, fitted, (k, false), ctx)?.nuisance)?;
-                add_arm(intervals, fitted, (readable, &weighted, k), &wishes.uncertainty, ctx)?;
-                let averages = weighted.averages(wishes.estimand)?;
-                let population = averages.headline.unwrap_or(Population::Ate);
-                evidence.push(evidence_of(&weighted, fitted.held_out, population, wishes.n_rows, ctx)?);
-                (averages.ate, Some(averages))
-            }
-        };
-        Ok(Arm { name: name.clone(), n_rows, ate, averages })
-    };
-    prepared.assigned.arms.iter().enumerate().map(arm).collect()
+/// The report as a model file keeps it: the rows most at risk, not a million of them, by their numbers in the table of the fit.
+fn stored(mut overlap: OverlapReport, pair: &Pair<'_>) -> OverlapReport {
+    overlap.rows_at_risk.truncate(MOST_ROWS_AT_RISK);
+    overlap.rows_at_risk.iter_mut().for_each(|row| *row = pair.assigned.rows[*row]);
+    overlap
+}
+
+/// What is known about a treated arm beyond the first and the control.
+struct FurtherArm {
+    averages: Averages,
+    overlap: OverlapReport,
+    nuisances: NuisanceReport,
+    findings: ArmFindings,
+    propensity: ArmPropensity,
+    /// Mean predicted effect.
+    predicted: f64,
+    evidence: TrainingEvidence,
+}
+
+impl FurtherArm {
+    /// Assesses the `k`-th arm and adds the uncertainty of its effects.
+    fn of(
+        fitted: &Fitted,
+        (readable, k): (&Prepared, usize),
+        wishes: &Wishes<'_>,
+        intervals: &mut Intervals,
+        ctx: &FitContext<'_>,
+    ) -> Result<Self> {
+        let pair = fitted.prepared.pair(k, &fitted.predictions[k - 1])?;
+        let stacked = stack(readable, fitted, (k, false), ctx)?;
+        let nuisances = NuisanceReport::of(&stacked, &pair.design);
+        let StackedNuisances { nuisance, propensity_model, .. } = stacked;
+        let weighted = Weighted::new(&pair, nuisance)?;
+        add_arm(intervals, fitted, (readable, &weighted, k), &wishes.uncertainty, ctx)?;
+        let averages = weighted.averages(wishes.estimand)?;
+        let population = averages.headline.unwrap_or(Population::Ate);
+        let evidence = evidence_of(&weighted, fitted.held_out, population, wishes.n_rows, ctx)?;
+        let findings = findings::of_arm(&weighted)?;
+        let propensity = ArmPropensity { stack: propensity_model, map: weighted.weights.map.clone() };
+        let (predicted, _) = mean_sd(&pair.effects.tau);
+        let overlap = stored(weighted.overlap, &pair);
+        Ok(Self { averages, overlap, nuisances, findings, propensity, predicted, evidence })
+    }
 }

@@ -1,5 +1,7 @@
 //! Looking at data before any effect is estimated: do the arms overlap, and what does weighting do to them?
 
+use std::borrow::Cow;
+
 use paretau_core::{Error, FitContext, Observer, Result, Seed, Warning};
 use paretau_data::{RoleSpec, Table, assign, assign_all_arms};
 use paretau_nuisance::weights::BOUND;
@@ -43,16 +45,26 @@ pub fn diagnose(table: Table, roles: &RoleSpec, seed: Seed, observer: &dyn Obser
     let suspects = findings::suspects(&assigned, roles, seed);
     let ctx = FitContext::new(seed, observer);
     let several = assigned.arms.len() > 2;
+    // As a fit does: features are encoded for all rows, and arms are compared one by one.
+    let all = Prepared::encode(assigned, nuisances::HANDLES)?;
+    let assigned = &all.assigned;
     let mut found = vec![];
     for k in 1..assigned.arms.len() {
-        let arm = u8::try_from(k).unwrap_or(u8::MAX);
-        let pair = if several { assigned.pair(arm) } else { assigned.clone() };
-        let prepared = Prepared::encode(pair, nuisances::HANDLES)?;
+        let prepared = if several { Cow::Owned(all.of_pair(k)?) } else { Cow::Borrowed(&all) };
         let mut own = of_pair(&prepared, &ctx)?;
         if k == 1 {
             own.warnings = warnings::of_data(&prepared, &own.overlap, suspects.clone(), seed);
-            own.notes = prepared.notes();
+            own.notes = all.notes();
             own.rows_left_out = assigned.rows_left_out;
+        }
+        if several {
+            // The first arm's list has warnings about the data too, which are not about an arm.
+            let (name, control) = (&assigned.arms[k], &assigned.arms[0]);
+            let overlap = own.overlap.warnings.clone();
+            let of_arm = |warning: Warning| {
+                if overlap.contains(&warning) { warnings::about_arm(warning, name, control) } else { warning }
+            };
+            own.warnings = own.warnings.into_iter().map(of_arm).collect();
         }
         found.push(own);
     }

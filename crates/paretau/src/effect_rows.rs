@@ -8,7 +8,8 @@ use crate::intervals::IntervalKind;
 use crate::model::{Model, Predictions};
 
 /// The output's columns for one batch: id, `mu0, mu1, tau[, lo, hi], e[, w_raw, w]`, and for each further arm of a fit
-/// with several `mu_ARM, tau_ARM[, lo_ARM, hi_ARM]`.
+/// with several `mu_ARM, tau_ARM[, lo_ARM, hi_ARM], e_ARM[, w_raw_ARM, w_ARM]`. A row has weights against the arms that it is
+/// compared with: rows of the control have all of them, rows of an arm its own.
 pub fn effect_rows(
     model: &Model,
     batch: &Table,
@@ -32,13 +33,13 @@ pub fn effect_rows(
         columns.push(TableColumn::number("lo", lo));
         columns.push(TableColumn::number("hi", hi));
     }
-    columns.push(TableColumn::number("e", p.e.clone()));
-    if let Some(weights) = &p.weights {
+    columns.push(TableColumn::number("e", p.e[0].clone()));
+    if let Some(weights) = p.weights.as_ref().map(|all| &all[0]) {
         // A row whose arm is not known has no weight: an empty cell.
         columns.push(TableColumn::number("w_raw", weights.raw.clone()));
         columns.push(TableColumn::number("w", weights.smooth.clone()));
     }
-    for (arm, effects) in model.about().further_arms().iter().zip(&p.arms[1..]) {
+    for (k, (arm, effects)) in model.about().further_arms().iter().zip(&p.arms[1..]).enumerate() {
         let named = |what: &str, values| TableColumn::number(format!("{what}_{}", arm.name), values);
         columns.push(named("mu", effects.mu1.clone()));
         columns.push(named("tau", effects.tau.clone()));
@@ -47,6 +48,13 @@ pub fn effect_rows(
             let (lo, hi) = model.interval(&effects.tau, effects.se.as_deref(), level)?;
             columns.push(named("lo", lo));
             columns.push(named("hi", hi));
+        }
+        columns.push(named("e", p.e[k + 1].clone()));
+        if let Some(weights) = p.weights.as_ref().map(|all| &all[k + 1]) {
+            // The weights of an arm `raw` must not be taken for the first arm's raw ones.
+            let gap = if arm.name.starts_with("raw") { "_" } else { "" };
+            columns.push(named(&format!("w_raw{gap}"), weights.raw.clone()));
+            columns.push(named(&format!("w{gap}"), weights.smooth.clone()));
         }
     }
     Table::new(columns)

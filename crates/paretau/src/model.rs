@@ -53,13 +53,14 @@ impl std::fmt::Debug for Model {
 pub struct Predictions {
     /// Expected outcomes and effects, one per treated arm, in the order of [`About::arms`] behind the control.
     pub arms: Vec<Effects>,
-    /// Propensities, by the stack of learners that belongs to the data.
-    pub e: Vec<f64>,
+    /// Propensities, one vector per treated arm: its probability among its rows and the control's, by the stack of learners
+    /// that belongs to the data.
+    pub e: Vec<Vec<f64>>,
     /// Arm of each row, where the table has the treatment column: its place in [`About::arms`]; `None` for other values or
     /// missing cells.
     pub t: Option<Vec<Option<u8>>>,
-    /// Weights of the rows of the control and the first treated arm; not a number for the others.
-    pub weights: Option<RowWeights>,
+    /// Weights, one set per treated arm, of its rows and the control's; not a number for the others.
+    pub weights: Option<Vec<RowWeights>>,
     /// Rows with the features of rows that the model learned from.
     pub feature_matches: FeatureMatches,
     /// What had to be done to the rows before they could be predicted.
@@ -120,21 +121,13 @@ impl Model {
     /// The average effect of an arm (1 is the first treated one) against the control over a population.
     pub fn average(&self, population: Population, arm: usize) -> Result<Estimate> {
         self.check_arm(arm)?;
-        let of_arm = if arm == 1 { Some(&self.about.averages) } else { self.about.arms[arm].averages.as_ref() };
-        match of_arm {
-            Some(averages) => averages.of(population),
-            // Files of earlier versions hold nothing else of further arms.
-            None => self.about.arms[arm].ate.filter(|_| population == Population::Ate).ok_or_else(|| {
-                Error::unfit(format!("the file has no average effect of this arm over {}", population.words()))
-            }),
-        }
+        self.about.averages_of(arm).ok_or_else(|| Error::bad_model("an arm has no averages"))?.of(population)
     }
 
     /// Why an arm's average over a population rests on extrapolation; `None` when it does not.
     pub fn extrapolates(&self, population: Population, arm: usize) -> Result<Option<&str>> {
         self.check_arm(arm)?;
-        let of_arm = if arm == 1 { Some(&self.about.averages) } else { self.about.arms[arm].averages.as_ref() };
-        Ok(of_arm.and_then(|averages| averages.extrapolates(population)))
+        Ok(self.about.averages_of(arm).and_then(|averages| averages.extrapolates(population)))
     }
 
     fn check_arm(&self, arm: usize) -> Result<()> {
@@ -189,7 +182,7 @@ impl Model {
         let arms = self.fitted.predict(&x, Want::Everything)?.into_iter().enumerate();
         let arms =
             arms.map(|(k, arm)| self.checked(self.with_errors(k, arm, &features)?)).collect::<Result<Vec<_>>>()?;
-        let e = self.propensity_weights.propensity_of(&features)?;
+        let e = self.propensity_weights.propensities(&features)?;
         let names: Vec<&str> = self.about.arms.iter().map(|arm| arm.name.as_str()).collect();
         let t = table.column(&self.about.roles.treatment).map(|column| arms_of(column, &names));
         let weights = t.as_ref().map(|t| self.propensity_weights.weights(&e, t)).transpose()?;
@@ -314,6 +307,9 @@ impl Model {
             return Err(Error::bad_model("its description and its estimator disagree about the number of arms"));
         }
         let propensity_weights = PropensityWeights::load(&state.nested("propensity")?, encoder.columns().len())?;
+        if propensity_weights.n_arms() + 1 != about.arms.len() {
+            return Err(Error::bad_model("its description and its propensities disagree about the number of arms"));
+        }
         let training = TrainingRows {
             fingerprint: Fingerprint::load(&state.nested("fingerprint")?)?,
             held_out_scores,

@@ -16,7 +16,7 @@ pub enum ArmsWanted {
 }
 
 /// Rows in their roles with encoded features.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Prepared {
     /// Columns in their roles.
     pub assigned: Assigned,
@@ -73,15 +73,22 @@ impl Prepared {
                 effects: Cow::Borrowed(effects),
             });
         }
-        let arm = u8::try_from(k).unwrap_or(u8::MAX);
-        let (rows, assigned) = (self.assigned.rows_of_pair(arm), self.assigned.pair(arm));
-        let design = assigned.design(self.design.x().select(&rows), self.design.columns().to_vec())?;
-        let design = design.with_outcome(self.design.outcome())?;
+        let Self { assigned, design, .. } = self.of_pair(k)?;
+        let rows = self.assigned.rows_of_pair(u8::try_from(k).unwrap_or(u8::MAX));
         Ok(Pair {
             assigned: Cow::Owned(assigned),
             design: Cow::Owned(design),
             effects: Cow::Owned(effects.select(&rows)),
         })
+    }
+
+    /// The rows of the control and of the `k`-th arm alone, with the features as they were encoded for all rows.
+    pub(crate) fn of_pair(&self, k: usize) -> Result<Self> {
+        let arm = u8::try_from(k).unwrap_or(u8::MAX);
+        let (rows, assigned) = (self.assigned.rows_of_pair(arm), self.assigned.pair(arm));
+        let design = assigned.design(self.design.x().select(&rows), self.design.columns().to_vec())?;
+        let design = design.with_outcome(self.design.outcome())?;
+        Ok(Self { assigned, encoder: self.encoder.clone(), design })
     }
 }
 

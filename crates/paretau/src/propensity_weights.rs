@@ -14,19 +14,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::registry::TOOLBOX;
 
-/// Propensity and weights of one fitted model.
+/// Propensity and weights of one fitted model, per treated arm.
 #[derive(Debug)]
 pub struct PropensityWeights {
-    /// How tables become the features that the propensity reads; `None` when they are the estimator's own.
+    /// How tables become the features that the propensities read; `None` when they are the estimator's own.
     encoder: Option<Encoder>,
-    stack: PropensityStack,
-    map: WeightMap,
+    arms: Vec<ArmPropensity>,
 }
 
-/// Weights of some rows before and after smoothing.
+/// The probability of a treated arm among its rows and the control's, and what weights they have.
+#[derive(Debug)]
+pub(crate) struct ArmPropensity {
+    pub(crate) stack: PropensityStack,
+    pub(crate) map: WeightMap,
+}
+
+/// Weights of the rows of a treated arm and the control before and after smoothing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowWeights {
-    /// `1/P(t | x)`; not a number where the arm is not known.
+    /// `1/P(t | x)`; not a number for rows of other or unknown arms.
     pub raw: Vec<f64>,
     /// The same with its tail smoothed.
     pub smooth: Vec<f64>,
@@ -35,6 +41,11 @@ pub struct RowWeights {
 #[derive(Serialize, Deserialize)]
 struct Saved {
     encoder: Option<Encoder>,
+    n_treated_arms: usize,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedArm {
     /// Base learners with their shares.
     members: Vec<(String, f64)>,
     /// The share of treated rows, and how much it counts.
@@ -49,13 +60,14 @@ struct Saved {
 }
 
 impl PropensityWeights {
-    pub(crate) fn new(encoder: Option<Encoder>, stack: PropensityStack, map: WeightMap) -> Self {
-        Self { encoder, stack, map }
+    /// One propensity per treated arm, in their order.
+    pub(crate) fn new(encoder: Option<Encoder>, arms: Vec<ArmPropensity>) -> Self {
+        Self { encoder, arms }
     }
 
-    /// Propensities of a table's rows, whose features are `x` by the model's own encoder.
-    pub fn propensity(&self, table: &Table, x: &Features) -> Result<Vec<f64>> {
-        self.stack.predict(&*self.features(table, x)?)
+    /// Treated arms.
+    pub(crate) fn n_arms(&self) -> usize {
+        self.arms.len()
     }
 
     /// The features that the nuisances' learners read.
@@ -66,26 +78,59 @@ impl PropensityWeights {
         }
     }
 
-    /// Propensities of rows with these features, as [`Self::features`] gives them.
-    pub(crate) fn propensity_of(&self, features: &Features) -> Result<Vec<f64>> {
-        self.stack.predict(features)
+    /// Propensities of rows with these features, as [`Self::features`] gives them, one vector per treated arm.
+    pub(crate) fn propensities(&self, features: &Features) -> Result<Vec<Vec<f64>>> {
+        self.arms.iter().map(|arm| arm.stack.predict(features)).collect()
     }
 
-    /// Weights of rows; those of unknown arm have none, which is not a number.
-    pub fn weights(&self, e: &[f64], t: &[Option<u8>]) -> Result<RowWeights> {
-        let known = |t: &Option<u8>| t.filter(|&t| t < 2);
-        let raw = e.iter().zip(t).map(|(&e, t)| known(t).map_or(f64::NAN, |t| self.map.raw(e, t))).collect();
-        let smooth = e.iter().zip(t).map(|(&e, t)| known(t).map_or(Ok(f64::NAN), |t| self.map.weight(e, t)));
-        Ok(RowWeights { raw, smooth: smooth.collect::<Result<_>>()? })
+    /// Weights of rows with these propensities, one set per treated arm.
+    pub(crate) fn weights(&self, e: &[Vec<f64>], t: &[Option<u8>]) -> Result<Vec<RowWeights>> {
+        self.arms.iter().zip(e).enumerate().map(|(k, (arm, e))| arm.weights(e, t, k + 1)).collect()
     }
 
     /// Everything needed to bring it back.
     pub fn state(&self) -> Result<State> {
+        let mut state = State::new(&Saved { encoder: self.encoder.clone(), n_treated_arms: self.arms.len() })?;
+        for (k, arm) in self.arms.iter().enumerate() {
+            state.nest(&format!("arm{}", k + 1), arm.state()?);
+        }
+        Ok(state)
+    }
+
+    /// The propensities and weights of a saved model; `n_features` columns come out of the model's own encoder.
+    pub fn load(state: &State, n_features: usize) -> Result<Self> {
+        let Saved { encoder, n_treated_arms } = state.parse()?;
+        if let Some(encoder) = &encoder {
+            encoder.check()?;
+        }
+        let columns = encoder.as_ref().map_or(n_features, |encoder| encoder.columns().len());
+        // The number comes from a file: an arm that is not there ends the loop.
+        let mut arms = vec![];
+        for k in 1..=n_treated_arms {
+            arms.push(ArmPropensity::load(&state.nested(&format!("arm{k}"))?, columns)?);
+        }
+        Ok(Self { encoder, arms })
+    }
+}
+
+impl ArmPropensity {
+    /// Weights of rows; those that belong neither to the `k`-th arm nor to the control have none, which is not a number.
+    fn weights(&self, e: &[f64], t: &[Option<u8>], k: usize) -> Result<RowWeights> {
+        let side = |t: &Option<u8>| match t {
+            Some(0) => Some(0),
+            Some(t) if usize::from(*t) == k => Some(1),
+            _ => None,
+        };
+        let raw = e.iter().zip(t).map(|(&e, t)| side(t).map_or(f64::NAN, |t| self.map.raw(e, t))).collect();
+        let smooth = e.iter().zip(t).map(|(&e, t)| side(t).map_or(Ok(f64::NAN), |t| self.map.weight(e, t)));
+        Ok(RowWeights { raw, smooth: smooth.collect::<Result<_>>()? })
+    }
+
+    fn state(&self) -> Result<State> {
         let map = &self.map;
         let tails = map.tails.each_ref().map(|tail| (tail.mu, tail.sigma, tail.xi));
         let PropensityStack { members, mean, calibration } = &self.stack;
-        let mut state = State::new(&Saved {
-            encoder: self.encoder.clone(),
+        let mut state = State::new(&SavedArm {
             members: members.iter().map(|(name, share, _)| ((*name).to_owned(), *share)).collect(),
             mean: *mean,
             calibration: *calibration,
@@ -104,9 +149,8 @@ impl PropensityWeights {
         Ok(state)
     }
 
-    /// The propensity and weights of a saved model; `n_features` columns come out of the model's own encoder.
-    pub fn load(state: &State, n_features: usize) -> Result<Self> {
-        let Saved { encoder, members, mean, calibration, kind, rule, bound, share, tails } = state.parse()?;
+    fn load(state: &State, columns: usize) -> Result<Self> {
+        let SavedArm { members, mean, calibration, kind, rule, bound, share, tails } = state.parse()?;
         let tail = |arm: usize| -> Result<TailMap> {
             let length = state.tensors.get(TAILS[arm]).map_or(0, |tail| tail.shape().iter().product());
             let (mu, sigma, xi) = tails[arm];
@@ -114,10 +158,6 @@ impl PropensityWeights {
             tail.check().map_err(|e| Error::bad_model(format!("its weight tail is damaged: {e}")))?;
             Ok(tail)
         };
-        if let Some(encoder) = &encoder {
-            encoder.check()?;
-        }
-        let columns = encoder.as_ref().map_or(n_features, |encoder| encoder.columns().len());
         let member = |(k, (name, share)): (usize, &(String, f64))| -> Result<Member> {
             let base = TOOLBOX.base(name).map_err(|e| Error::bad_model(e.to_string()))?;
             let model = base.load(&state.nested(&format!("member{k}"))?)?;
@@ -141,7 +181,7 @@ impl PropensityWeights {
         if bound.is_some_and(|bound| !(bound > 0.0 && bound < 0.5)) {
             return Err(Error::bad_model("the bound of its propensities is not between 0 and 1/2"));
         }
-        Ok(Self { encoder, stack, map: WeightMap { kind, rule, bound, share, tails: [tail(0)?, tail(1)?] } })
+        Ok(Self { stack, map: WeightMap { kind, rule, bound, share, tails: [tail(0)?, tail(1)?] } })
     }
 }
 

@@ -70,11 +70,11 @@ pub fn records(model: &Model) -> ModelRecords {
         more: more(about),
         groups: about.groups.iter().flat_map(|found| found.groups.iter().map(asked_group)).collect(),
         projection: about.projection.iter().flatten().map(|c| (c.name.clone(), interval(c.estimate))).collect(),
-        further_arms: about.further_arms().iter().filter_map(further_arm).collect(),
+        further_arms: about.further_arms().iter().map(further_arm).collect(),
         warnings: about.warnings.iter().map(|w| sentence(&w.message)).collect(),
         notes: about.notes.clone(),
         findings: model.findings().cloned(),
-        overlap: overlap(&about.overlap),
+        overlap: about.treated_arms().filter_map(|k| Some(overlap(&about.arms[k], about.overlap_of(k)?))).collect(),
         importance: about.diagnostics.importance.clone(),
         reading: about.diagnostics.reading.clone(),
         roles: about.diagnostics.roles.clone(),
@@ -134,10 +134,15 @@ fn asked_group(group: &GroupEffect) -> AskedGroup {
     }
 }
 
-fn further_arm(arm: &Arm) -> Option<FurtherArm> {
-    let (over, effect) = arm.headline()?;
-    let over = (over != Population::Ate).then(|| over.words().to_owned());
-    Some(FurtherArm { name: arm.name.clone(), n_rows: arm.n_rows, over, effect: interval(effect) })
+fn further_arm(arm: &Arm) -> FurtherArm {
+    let headline = arm.averages.as_ref().and_then(Averages::headline);
+    FurtherArm {
+        name: arm.name.clone(),
+        n_rows: arm.n_rows,
+        over: headline.filter(|(over, _)| *over != Population::Ate).map(|(over, _)| over.words().to_owned()),
+        effect: headline.map(|(_, effect)| interval(effect)),
+        reason: arm.averages.as_ref().and_then(|averages| averages.reason.clone()),
+    }
 }
 
 /// The averages that the data can speak about, the headline first. Others would contradict it.
@@ -173,7 +178,7 @@ fn sentence(text: &str) -> String {
     if whole.ends_with(['.', '!', '?']) { whole } else { whole + "." }
 }
 
-fn overlap(report: &OverlapReport) -> OverlapSummary {
+fn overlap(treated: &Arm, report: &OverlapReport) -> OverlapSummary {
     let arm = |a: &ArmOverlap| paretau_report::ArmOverlap {
         n: a.n,
         khat: a.khat,
@@ -184,6 +189,7 @@ fn overlap(report: &OverlapReport) -> OverlapSummary {
         at_risk: a.at_risk,
     };
     OverlapSummary {
+        arm: treated.name.clone(),
         control: report.histogram.iter().map(|b| Bin { from: b.from, to: b.to, n: b.control }).collect(),
         treated: report.histogram.iter().map(|b| Bin { from: b.from, to: b.to, n: b.treated }).collect(),
         range: report.range,

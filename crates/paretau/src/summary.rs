@@ -1,10 +1,12 @@
 //! A fitted model in a few lines of text: what `paretau fit` prints and Python's `summary()` returns.
 
 use paretau_core::Role;
+use paretau_nuisance::OverlapReport;
 
 use crate::about::{About, Averages, Estimate, Population};
 use crate::groups::GroupEffects;
 use crate::model::Model;
+use crate::nuisances::NuisanceReport;
 use crate::scored_rows::Coefficient;
 
 /// Features of one role that are named.
@@ -14,37 +16,41 @@ impl Model {
     /// The facts of the fit in a few lines: rows, average effects, overlap, what encoders read, warnings.
     pub fn summary(&self) -> String {
         let about = self.about();
-        let ((n_rows, n_treated), [control, treated]) = (about.rows_compared(), about.pair());
+        let (n_rows, n_treated) = about.rows_compared();
         let n_features = match about.n_features {
             1 => "1 feature".to_owned(),
             n => format!("{n} features"),
         };
         let mut lines = vec![
             format!("{}: {n_rows} rows ({n_treated} treated), {n_features} after encoding", about.estimator),
-            headline(about),
+            headline(about, &about.averages),
         ];
         lines.extend(other_averages(&about.averages));
         lines.extend(about.averages.more_in_words());
         lines.extend(about.groups.iter().flat_map(group_lines));
         lines.extend(about.projection.iter().flat_map(|found| projection_lines(found)));
         lines.push(about.nuisances.in_words());
-        if !about.further_arms().is_empty() {
+        let several = !about.further_arms().is_empty();
+        let pair = |k: usize| {
+            format!("{} ({} rows of both):", about.comparison(k), about.arms[0].n_rows + about.arms[k].n_rows)
+        };
+        if several {
             let (rows, arms) = (about.n_rows, about.arms.len());
             lines[0] = format!("{}: {rows} rows in {arms} arms, {n_features} after encoding", about.estimator);
-            let pair = format!("arm `{treated}` against `{control}` ({n_rows} rows of both):");
-            lines.insert(1, pair);
+            lines.insert(1, pair(1));
         }
         lines.extend(crate::auto::mixture(&about.diagnostics).map(|mixture| mixture.words));
         lines.extend(about.overlap.in_words());
-        lines.extend(about.further_arms().iter().filter_map(|arm| {
-            let (name, n_rows) = (&arm.name, arm.n_rows);
-            let (over, effect) = arm.headline()?;
-            let over = if over == Population::Ate { String::new() } else { format!(" over {}", over.words()) };
-            Some(format!(
-                "arm `{name}` against `{control}` ({n_rows} rows): average effect{over} {}",
-                with_interval(&effect)
-            ))
-        }));
+        for (k, arm) in about.arms.iter().enumerate().skip(2) {
+            lines.push(pair(k));
+            if let Some(averages) = &arm.averages {
+                lines.push(headline(about, averages));
+                lines.extend(other_averages(averages));
+                lines.extend(averages.more_in_words());
+            }
+            lines.extend(arm.nuisances.iter().map(NuisanceReport::in_words));
+            lines.extend(arm.overlap.iter().flat_map(OverlapReport::in_words));
+        }
         let roles =
             [(Role::Confounder, "confounders"), (Role::Instrument, "instruments"), (Role::Adjuster, "adjusters")];
         lines.extend(roles.into_iter().filter_map(|(role, label)| self.features_of(role, label)));
@@ -81,18 +87,18 @@ fn other_averages(averages: &Averages) -> Vec<String> {
 }
 
 /// The average that the data can speak about, and why it is not the one over everyone.
-fn headline(about: &About) -> String {
+fn headline(about: &About, averages: &Averages) -> String {
     let what = format!("of `{}` on `{}`", about.roles.treatment, about.roles.outcome);
-    let reason = about.averages.reason.as_deref().unwrap_or("too few rows carry it");
-    match about.averages.headline() {
+    let reason = averages.reason.as_deref().unwrap_or("too few rows carry it");
+    match averages.headline() {
         None => format!("no average effect {what} is reported: {reason}"),
         Some((population, e)) => {
             let (value, lo, hi) = (four_digits(e.value), four_digits(e.lo), four_digits(e.hi));
             match population {
-                asked if about.averages.asked.is_some() => {
+                asked if averages.asked.is_some() => {
                     let over =
                         if asked == Population::Ate { String::new() } else { format!(" over {}", asked.words()) };
-                    let but = about.averages.reason.as_deref().map_or_else(String::new, |reason| {
+                    let but = averages.reason.as_deref().map_or_else(String::new, |reason| {
                         format!("; asked for, but the data can hardly speak about it: {reason}")
                     });
                     format!("average effect {what}{over}: {value} (95 % interval {lo} to {hi}){but}")

@@ -3,9 +3,9 @@
 use paretau_core::{Seed, Warning};
 use paretau_nuisance::inference::normal_quantile;
 use paretau_nuisance::{IMBALANCE, OverlapReport};
-use paretau_report::{Balance, Findings};
+use paretau_report::{ArmFindings, Balance, Findings};
 
-use crate::about::{Averages, Population};
+use crate::about::{Averages, Population, comparison};
 use crate::findings;
 use crate::fit::Fitted;
 use crate::prepared::{Pair, Prepared};
@@ -17,23 +17,55 @@ use crate::summary::four_digits;
 pub(crate) fn of_fit(
     fitted: &Fitted,
     pair: &Pair<'_>,
-    (overlap, found, averages): (&OverlapReport, &Findings, &Averages),
+    (compared, found): (&[Compared<'_>], &Findings),
     seed: Seed,
 ) -> Vec<Warning> {
     let names = pair.assigned.features.columns().iter().map(|column| column.name.as_str());
     let mut all: Vec<Warning> = findings::determined(&pair.design, names, seed).into_iter().collect();
-    all.extend(overlap.warnings.iter().cloned());
-    all.extend(imbalance(overlap, found));
+    all.extend(of_arms(fitted, compared, |own| {
+        own.overlap.warnings.iter().cloned().chain(imbalance(own.overlap, own.findings)).collect()
+    }));
     all.extend(fitted.scale.iter().cloned());
     all.extend(fitted.prepared.assigned.warnings.iter().cloned());
     all.extend(fitted.model.diagnostics().warnings.iter().cloned());
-    // An average that rests on extrapolation is no reason to distrust the predictions.
-    let ate = averages.ate.filter(|_| averages.headline == Some(Population::Ate));
-    all.extend(ate.and_then(|ate| findings::cross_check(found.effects.mean, &ate)));
-    all.extend(second_opinion(averages));
+    all.extend(of_arms(fitted, compared, |own| {
+        // An average that rests on extrapolation is no reason to distrust the predictions.
+        let ate = own.averages.ate.filter(|_| own.averages.headline == Some(Population::Ate));
+        let disagrees = ate.and_then(|ate| findings::cross_check(own.predicted, &ate));
+        disagrees.into_iter().chain(second_opinion(own.averages)).collect()
+    }));
     all.extend(ranking(found));
     by_severity(&mut all);
     all
+}
+
+/// What is known about a treated arm and the control.
+#[derive(Clone, Copy)]
+pub(crate) struct Compared<'a> {
+    pub(crate) averages: &'a Averages,
+    pub(crate) overlap: &'a OverlapReport,
+    pub(crate) findings: &'a ArmFindings,
+    /// Mean predicted effect of the rows of both.
+    pub(crate) predicted: f64,
+}
+
+/// Warnings about every treated arm, which say about which one they are where there are several.
+fn of_arms(
+    fitted: &Fitted,
+    compared: &[Compared<'_>],
+    warnings: impl Fn(&Compared<'_>) -> Vec<Warning>,
+) -> Vec<Warning> {
+    let arms = &fitted.prepared.assigned.arms;
+    let named = |k: usize, warning| if arms.len() > 2 { about_arm(warning, &arms[k + 1], &arms[0]) } else { warning };
+    let of_arm = |(k, own)| warnings(own).into_iter().map(move |warning| named(k, warning)).collect::<Vec<_>>();
+    compared.iter().enumerate().flat_map(of_arm).collect()
+}
+
+/// A warning that says about which arm it is.
+pub(crate) fn about_arm(warning: Warning, arm: &str, control: &str) -> Warning {
+    let mut letters = warning.message.chars();
+    let first = letters.next().map(|c| c.to_lowercase().to_string()).unwrap_or_default();
+    Warning { message: format!("{}: {first}{}", comparison(arm, control), letters.as_str()), ..warning }
 }
 
 /// Warnings before a fit: features that determine the outcome, other columns that look wrong, then the overlap.
@@ -95,7 +127,7 @@ fn ranking(found: &Findings) -> Option<Warning> {
 }
 
 /// A warning when weighting leaves the arms apart by more than chance would.
-fn imbalance(overlap: &OverlapReport, findings: &Findings) -> Option<Warning> {
+fn imbalance(overlap: &OverlapReport, findings: &ArmFindings) -> Option<Warning> {
     /// Distances of so many standard errors are not chance.
     const ERRORS: f64 = 3.0;
     /// How often chance alone may raise the warning, whatever the number of features.

@@ -86,25 +86,41 @@ fn balance(features: &[Differences<'_>], n_features: usize) -> String {
 
 fn diagnose_model(model: &Model, common: &Common) -> Result<()> {
     let about = model.about();
+    let of_arm = |k: usize| model.findings().and_then(|found| found.arms.get(k - 1));
     if common.json {
         let mut document = json!({
             "estimator": about.estimator, "overlap": about.overlap, "diagnostics": about.diagnostics, "notes": about.notes,
             "warnings": about.warnings,
-            "balance": model.findings().map(|f| &f.balance),
+            "balance": of_arm(1).map(|own| &own.balance),
         });
+        if !about.further_arms().is_empty() {
+            let further = about.treated_arms().skip(1).map(|k| {
+                json!({
+                    "arms": [about.arms[0].name, about.arms[k].name], "n_rows": about.arms[0].n_rows + about.arms[k].n_rows,
+                    "overlap": about.overlap_of(k), "balance": of_arm(k).map(|own| &own.balance),
+                })
+            });
+            document["further_arms"] = further.collect();
+        }
         output::rows_from_one(&mut document);
         return output::json(&document);
     }
     let mut lines = about.notes.clone();
-    lines.extend(about.overlap.in_words());
+    let several = !about.further_arms().is_empty();
+    for k in about.treated_arms() {
+        lines.extend(several.then(|| format!("{}:", about.comparison(k))));
+        lines.extend(about.overlap_of(k).iter().flat_map(|overlap| overlap.in_words()));
+    }
     lines.extend(about.warnings.iter().map(|w| format!("warning: {}", w.message)));
     let numbers = about.diagnostics.numbers.iter().map(|(name, value)| format!("{name}: {}", output::number(*value)));
     lines.extend(numbers);
     let mut text = lines.join("\n");
-    if let Some(findings) = model.findings() {
-        let features: Vec<Differences<'_>> =
-            findings.balance.iter().map(|b| (b.name.as_str(), b.before, b.after)).collect();
-        text += &balance(&features, findings.n_balanced);
+    for (k, own) in about.treated_arms().filter_map(|k| Some((k, of_arm(k)?))) {
+        let features: Vec<Differences<'_>> = own.balance.iter().map(|b| (b.name.as_str(), b.before, b.after)).collect();
+        if several && !features.is_empty() {
+            text += &format!("\n\n{}:", about.comparison(k));
+        }
+        text += &balance(&features, own.n_balanced);
     }
     if !about.diagnostics.roles.is_empty() {
         let rows: Vec<Vec<String>> = about

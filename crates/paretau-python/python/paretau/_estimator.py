@@ -193,14 +193,19 @@ class Estimator(Questions, Lines, Exports, Output, BaseEstimator):
             outcomes = np.column_stack([predictions["mu0"], predictions["mu1"]])
         return self._shown(outcomes, X, self.arms_)
 
-    def predict_propensity(self, X: Any) -> Any:
-        """Probability of treatment of each row, shape (n,)."""
-        return self._shown(self._predict(X, propensity=True)["e"], X, ["propensity"])
+    def predict_propensity(self, X: Any, *, arm: Any = None) -> Any:
+        """Probability of treatment of each row, shape (n,).
 
-    def predict_weights(self, X: Any, *, treatment: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Balancing weights of rows of known treatment: raw, and with the tail that training fitted smoothed.
+        After a fit with several arms that of `arm`, or the first without a name, among its rows and the control's.
+        """
+        own = self._of_arm(self._predict(X, propensity=True), self._arm_place(arm))
+        return self._shown(own["e"], X, ["propensity"])
 
-        After a fit with several arms those of rows of the control and the first arm; other rows are refused.
+    def predict_weights(self, X: Any, *, treatment: Any, arm: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Inverse weights of rows of known treatment: raw, and with the tail that training fitted smoothed.
+
+        After a fit with several arms those of the rows of `arm`, or the first without a name, against the control; rows of
+        other arms have none, which is not a number.
         """
         self._check_fitted()
         if isinstance(treatment, str):
@@ -214,10 +219,14 @@ class Estimator(Questions, Lines, Exports, Output, BaseEstimator):
             arms = ("numbers", cells)
         else:
             arms, _ = _checks.arms_column(treatment, x.n_rows, several=True, control=self._control)
-            if not set(_checks.arm_names(arms)) <= set(self.arms_[:2]):
-                raise UsageError(f"treatment must be {self.arms_[0]!r} or {self.arms_[1]!r} in every row")
-        predictions = self._predict(x, propensity=True, arms=arms)
-        return predictions["w_raw"], predictions["w"]
+            if not set(_checks.arm_names(arms)) <= set(self.arms_):
+                raise UsageError(f"treatment must be {' or '.join(map(repr, self.arms_))} in every row")
+        own = self._of_arm(self._predict(x, propensity=True, arms=arms), self._arm_place(arm))
+        return own["w_raw"], own["w"]
+
+    def _of_arm(self, predictions: dict[str, Any], place: int) -> dict[str, Any]:
+        """What predictions say about the arm that is so many behind the control."""
+        return predictions["arms"][self.arms_[place]]
 
     def score(
         self, X: Any, y: Any, *, treatment: Any = None, sample_weight: Any = None, propensity: Any = None
@@ -322,16 +331,19 @@ class Estimator(Questions, Lines, Exports, Output, BaseEstimator):
         return table, roles, x.n_rows
 
     @property
-    def weights_(self) -> np.ndarray | None:
-        """Balancing weights of the training rows with smoothed tails; None after a fit with several arms."""
+    def weights_(self) -> np.ndarray:
+        """Inverse weights of the training rows with smoothed tails.
+
+        After a fit with several arms they have a column per treated arm, and rows of other arms are not a number in it.
+        """
         return self._training_weights()[1]
 
     @property
-    def raw_weights_(self) -> np.ndarray | None:
+    def raw_weights_(self) -> np.ndarray:
         """The same before smoothing."""
         return self._training_weights()[0]
 
-    def _training_weights(self) -> tuple[np.ndarray | None, np.ndarray | None]:
+    def _training_weights(self) -> tuple[np.ndarray, np.ndarray]:
         if "_weights" not in vars(self):
             raise AttributeError(
                 f"{type(self).__name__} has no weights_: it is not fitted, or it was loaded from a file, which keeps no "
@@ -339,10 +351,15 @@ class Estimator(Questions, Lines, Exports, Output, BaseEstimator):
             )
         return self._weights
 
-    def overlap_report(self) -> OverlapReport:
-        """How well the arms overlapped in training: k-hat and effective sample sizes per arm, rows at risk, warnings."""
-        self._check_fitted()
-        return OverlapReport(json.loads(self.model_.about())["overlap"], self.model_.overlap_lines())
+    def overlap_report(self, *, arm: Any = None) -> OverlapReport:
+        """How well the arms overlapped in training: k-hat and effective sample sizes per arm, rows at risk, warnings.
+
+        After a fit with several arms it is about `arm`, or the first without a name, and the control.
+        """
+        place = self._arm_place(arm)
+        about = json.loads(self.model_.about())
+        facts = about["overlap"] if place == 1 else about["arms"][place]["overlap"]
+        return OverlapReport(facts, self.model_.overlap_lines(arm=place))
 
     def summary(self) -> str:
         """The fit in a dozen lines of text."""
@@ -452,12 +469,13 @@ class Estimator(Questions, Lines, Exports, Output, BaseEstimator):
         self._control = about["roles"].get("control_value")
 
     def _weigh_training_rows(self, x: _tables.Input, arms: _frames.Column, column: str) -> None:
-        if len(self.arms_) > 2:
-            # Weights make two arms comparable; with several there is one set for each pair.
-            self._weights = (None, None)
-            return
-        predictions = self._predict(x, propensity=True, arms=arms, column=column)
-        self._weights = predictions["w_raw"], predictions["w"]
+        self._keep_weights(self._predict(x, propensity=True, arms=arms, column=column))
+
+    def _keep_weights(self, predictions: dict[str, Any]) -> None:
+        by_arm = [predictions["arms"][name] for name in self.arms_[1:]]
+        raw, smooth = ([own[key] for own in by_arm] for key in ("w_raw", "w"))
+        # Weights make two arms comparable; with several there is one set per treated arm.
+        self._weights = (raw[0], smooth[0]) if len(by_arm) == 1 else (np.column_stack(raw), np.column_stack(smooth))
 
     def _pair(self, T0: Any, T1: Any) -> tuple[int, int]:
         """Places of two arms among all; the control and the first behind it without names."""

@@ -89,12 +89,9 @@ def fit(
     model._fit_table(named_table(data, reading, id), roles)
     _adopt_names(model, model.model_.input_names())
     model._treatment_column = treatment
-    if treated_value is None and len(model.arms_) == 2:
+    if treated_value is None:
         again = named_table(data, reading, id, set(model._names) | {treatment})
-        predictions = model.model_.predict(again, propensity=True, n_jobs=threads(model.n_jobs))
-        model._weights = predictions["w_raw"], predictions["w"]
-    elif len(model.arms_) > 2:
-        model._weights = (None, None)
+        model._keep_weights(model.model_.predict(again, propensity=True, n_jobs=threads(model.n_jobs)))
     return model
 
 

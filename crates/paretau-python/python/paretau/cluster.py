@@ -31,7 +31,7 @@ def score_batches(
     `model` is a fitted estimator, the path of a model file, or its bytes. `batches` is an iterable of `pyarrow.RecordBatch`, or
     anything with an Arrow stream (`__arrow_c_stream__`: polars, DuckDB, pyarrow tables and readers). Columns are those of
     `paretau effect`: `id` if named, `mu0, mu1, tau`, `lo, hi` with an `interval`, `e`, `w_raw, w` where the treatment is
-    there, and `mu_ARM, tau_ARM` of further arms. A batch depends on its own rows alone.
+    there, and `mu_ARM, tau_ARM` (with `lo_ARM, hi_ARM`), `e_ARM` (and `w_raw_ARM, w_ARM`) of further arms. A batch depends on its own rows alone.
     """
     pa = _pyarrow()
     held = _model(model)
@@ -142,7 +142,7 @@ def _fields(model: Any, settings: dict[str, Any]) -> list[tuple[str, str]]:
     ends = ["lo", "hi"] if settings.get("interval") is not None else []
     numbers = ["mu0", "mu1", "tau", *ends, "e"]
     for arm in arms:
-        numbers += [f"{what}_{arm}" for what in ("mu", "tau", *ends)]
+        numbers += [f"{what}_{arm}" for what in ("mu", "tau", *ends, "e")]
     own = [(settings["id"], "string")] if settings.get("id") else []
     return own + [(name, "double") for name in numbers]
 

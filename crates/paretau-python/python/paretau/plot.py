@@ -59,14 +59,13 @@ def _plain(ax: Any) -> Any:
     return ax
 
 
-def overlap(model: Estimator, ax: Any = None) -> Any:
+def overlap(model: Estimator, ax: Any = None, *, arm: Any = None) -> Any:
     """Propensities of the rows without treatment (below) and with it (above): arms overlap where both have bars."""
-    model._check_fitted()
-    report = model.overlap_report()
+    report = model.overlap_report(arm=arm)
     ax = _axes(ax)
     bins = report["histogram"]
     start, width = [b["from"] for b in bins], [b["to"] - b["from"] for b in bins]
-    arms = model.arms_[:2]
+    arms = [model.arms_[0], model.arms_[model._arm_place(arm)]]
     ax.bar(start, [b["treated"] for b in bins], width, align="edge", color=_TREATED, label=f"{arms[1]} (treated)")
     ax.bar(start, [-b["control"] for b in bins], width, align="edge", color=_CONTROL, label=f"{arms[0]} (control)")
     ax.axhline(0.0, color=_ACCENT, linewidth=0.8)
@@ -76,11 +75,13 @@ def overlap(model: Estimator, ax: Any = None) -> Any:
     return _plain(ax)
 
 
-def weights(model: Estimator, ax: Any = None) -> Any:
-    """Inverse weights of the training rows by rank, before smoothing (open) and after (filled)."""
+def weights(model: Estimator, ax: Any = None, *, arm: Any = None) -> Any:
+    """Inverse weights of the training rows of an arm and the control by rank, before smoothing (open) and after (filled)."""
     raw, smooth = model.raw_weights_, model.weights_
-    if raw is None or smooth is None:
-        raise UsageError("weights compare two arms; this fit has several")
+    column = model._arm_place(arm) - 1
+    if raw.ndim == 2:
+        compared = ~np.isnan(raw[:, column])
+        raw, smooth = raw[compared, column], smooth[compared, column]
     ax = _axes(ax)
     order = np.argsort(-raw, kind="stable")
     rank = np.arange(1, len(raw) + 1)
@@ -91,9 +92,10 @@ def weights(model: Estimator, ax: Any = None) -> Any:
     return _plain(ax)
 
 
-def love(model: Estimator, ax: Any = None, *, threshold: float = 0.1) -> Any:
+def love(model: Estimator, ax: Any = None, *, threshold: float = 0.1, arm: Any = None) -> Any:
     """Standardised mean differences of the features between the arms, before and after weighting, worst first."""
-    found = [b for b in _findings(model)["balance"] if b["before"] is not None and b["after"] is not None][:_MOST_FEATURES]
+    balance = _findings(model)["arms"][model._arm_place(arm) - 1]["balance"]
+    found = [b for b in balance if b["before"] is not None and b["after"] is not None][:_MOST_FEATURES]
     if not found:
         raise DataError("the fit found no balance to show")
     ax = _axes(ax, height=1.2 + 0.28 * len(found))

@@ -8,7 +8,7 @@ use crate::html::{Cell, Table};
 use crate::number::{count, fixed};
 use crate::paint::Paint;
 use crate::plot::{Key, Mark, Plot, Shape};
-use crate::records::{Balance, ModelRecords};
+use crate::records::{ArmFindings, Balance, ModelRecords};
 
 /// Differences beyond this many standard deviations are usually called imbalance.
 const IMBALANCE: f64 = 0.1;
@@ -16,7 +16,23 @@ const IMBALANCE: f64 = 0.1;
 const SHOWN: usize = 25;
 
 pub(crate) fn balance(records: &ModelRecords) -> Result<Option<Section>> {
-    let Some(findings) = records.findings.as_ref().filter(|f| !f.balance.is_empty()) else { return Ok(None) };
+    let found: Vec<(usize, &ArmFindings)> = (records.findings.iter())
+        .flat_map(|findings| findings.arms.iter().enumerate())
+        .filter(|(_, own)| !own.balance.is_empty())
+        .collect();
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let mut html = "<p>Distances between the arms in standard deviations.</p>".to_owned();
+    for (k, own) in found {
+        html += &super::overlap::arm_heading(records, k);
+        html += &of_arm(records, k, own)?;
+    }
+    Ok(Some(Section { id: "balance", heading: "Are the arms alike?", html }))
+}
+
+/// Balance of the `k`-th treated arm and the control.
+fn of_arm(records: &ModelRecords, k: usize, findings: &ArmFindings) -> Result<String> {
     let all = &findings.balance;
     let off =
         |pick: fn(&Balance) -> Option<f64>| all.iter().filter(|b| pick(b).is_none_or(|d| d.abs() > IMBALANCE)).count();
@@ -26,14 +42,13 @@ pub(crate) fn balance(records: &ModelRecords) -> Result<Option<Section>> {
     } else {
         String::new()
     };
-    let html = format!(
-        "<p>Distances between the arms in standard deviations. Before weighting {} beyond 0.1, after weighting {}.{listed}</p><div class=\"pair\">{}{}</div>",
+    Ok(format!(
+        "<p>Before weighting {} beyond 0.1, after weighting {}.{listed}</p><div class=\"pair\">{}{}</div>",
         features(before),
         features(after),
-        love(all).html("")?,
+        love(all, k).html("")?,
         table(records, all)
-    );
-    Ok(Some(Section { id: "balance", heading: "Are the arms alike?", html }))
+    ))
 }
 
 fn features(n: usize) -> String {
@@ -44,7 +59,7 @@ fn features(n: usize) -> String {
     }
 }
 
-fn love(all: &[Balance]) -> Plot {
+fn love(all: &[Balance], k: usize) -> Plot {
     let shown = &all[..all.len().min(SHOWN)];
     let sizes = shown.iter().flat_map(|b| [b.before, b.after]).flatten().map(f64::abs);
     let mut marks = vec![Mark::Across { x: IMBALANCE, paint: Paint::Limit }];
@@ -66,7 +81,7 @@ fn love(all: &[Balance]) -> Plot {
     let worst =
         shown.first().map_or(String::new(), |b| format!(" The most different feature before weighting is {}.", b.name));
     Plot {
-        id: "balance-plot".to_owned(),
+        id: super::overlap::arm_id("balance-plot", k),
         title: if all.len() > shown.len() {
             format!("The {} features that differ most", shown.len())
         } else {

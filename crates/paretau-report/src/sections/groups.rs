@@ -18,21 +18,22 @@ pub(super) fn arms(records: &ModelRecords, unit: Unit<'_>) -> Result<String> {
     let question = &records.question;
     let [control, treated] = &question.arms;
     // The page's own pair first, by the average that heads the page.
-    let own = records.averages.first().map(|a| {
-        let over = if a.of == "everybody" { String::new() } else { format!(", over {}", a.of) };
-        (format!("{treated}{over}"), question.n_treated, a.effect)
-    });
+    let own = records.averages.first();
+    let over = own.filter(|a| a.of != "everybody").map_or_else(String::new, |a| format!(", over {}", a.of));
+    let own = (format!("{treated}{over}"), question.n_treated, own.map(|a| a.effect));
     let further = records.further_arms.iter().map(|arm| {
         let over = arm.over.as_ref().map_or_else(String::new, |over| format!(", over {over}"));
         (format!("{}{over}", arm.name), arm.n_rows, arm.effect)
     });
-    let all: Vec<(String, usize, Interval)> = own.into_iter().chain(further).collect();
+    let all: Vec<(String, usize, Option<Interval>)> = std::iter::once(own).chain(further).collect();
     let lines = all.iter().map(|(name, n, effect)| Line {
-        name: name.clone(),
-        effect: Some(*effect),
+        name: if effect.is_some() { name.clone() } else { format!("{name} (no average)") },
+        effect: *effect,
         ring: None,
         paint: Paint::Main,
-        tip: format!("{name} against {control}, {}: {}", people(*n), interval_words(*effect, unit)),
+        tip: effect.map_or_else(String::new, |effect| {
+            format!("{name} against {control}, {}: {}", people(*n), interval_words(effect, unit))
+        }),
     });
     let forest = Forest {
         id: "arms",
@@ -42,7 +43,7 @@ pub(super) fn arms(records: &ModelRecords, unit: Unit<'_>) -> Result<String> {
         legend: vec![],
         unit,
     };
-    let shown = |v: f64| Cell::number(v, &unit.show(v));
+    let shown = |v: Option<f64>| v.map_or_else(Cell::none, |v| Cell::number(v, &unit.show(v)));
     let table = Table {
         caption: "Average effects of the arms",
         header: &["arm", "effect", "from", "to", "people"],
@@ -50,14 +51,24 @@ pub(super) fn arms(records: &ModelRecords, unit: Unit<'_>) -> Result<String> {
             .iter()
             .map(|(name, n, effect)| {
                 let name = Cell::html(records.options.term(name));
-                vec![name, shown(effect.value), shown(effect.lo), shown(effect.hi), Cell::number(*n as f64, &count(*n))]
+                let [value, lo, hi] = [effect.map(|e| e.value), effect.map(|e| e.lo), effect.map(|e| e.hi)].map(shown);
+                vec![name, value, lo, hi, Cell::number(*n as f64, &count(*n))]
             })
             .collect(),
     };
+    let reasons: String = records
+        .further_arms
+        .iter()
+        .filter_map(|arm| {
+            let reason = escape(arm.reason.as_ref()?);
+            let what = if arm.effect.is_some() { "Not over everyone for" } else { "No average for" };
+            Some(format!("<p>{what} {}: {reason}.</p>", records.options.term(&arm.name)))
+        })
+        .collect();
     let (plot, note) = forest.plot();
     Ok(format!(
-        "<h3>All arms</h3><p>Average effects against {0}{1}. The rest of this page is about {2} against {0} and the people in \
-         these two arms.</p><div class=\"pair\">{3}{4}</div>",
+        "<h3>All arms</h3><p>Average effects against {0}{1}. Overlap, weights and balance below are those of every arm; the rest \
+         of this page is about {2} against {0} and the people in these two arms.</p>{reasons}<div class=\"pair\">{3}{4}</div>",
         records.options.term(control),
         unit.after(", in "),
         records.options.term(treated),

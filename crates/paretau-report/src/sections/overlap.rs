@@ -8,13 +8,39 @@ use crate::html::{Cell, Table};
 use crate::number::{count, fixed, people, percent, significant, tick};
 use crate::paint::Paint;
 use crate::plot::{Key, Mark, Plot, Shape};
-use crate::records::{ArmOverlap, ArmWeights, ModelRecords, OverlapSummary, WeightRank};
+use crate::records::{ArmFindings, ArmOverlap, ArmWeights, ModelRecords, OverlapSummary, WeightRank};
 
 const ARMS: [&str; 2] = ["control", "treated"];
 const PAINTS: [Paint; 2] = [Paint::Control, Paint::Treated];
 
 pub(crate) fn overlap(records: &ModelRecords) -> Result<Section> {
-    let overlap = &records.overlap;
+    let mut html = String::new();
+    for (k, own) in records.overlap.iter().enumerate() {
+        html += &arm_heading(records, k);
+        let findings = records.findings.as_ref().and_then(|findings| findings.arms.get(k));
+        html += &of_arm(own, findings, k)?;
+    }
+    Ok(Section { id: "overlap", heading: "Can the arms be compared?", html })
+}
+
+/// What stands above what is shown of the `k`-th treated arm; nothing where there is one.
+pub(super) fn arm_heading(records: &ModelRecords, k: usize) -> String {
+    match records.overlap.get(k) {
+        Some(own) if records.overlap.len() > 1 => {
+            let [arm, control] = [&own.arm, &records.question.arms[0]].map(|name| records.options.term(name));
+            format!("<h3>{arm} against {control}</h3>")
+        }
+        _ => String::new(),
+    }
+}
+
+/// The name of a chart about the `k`-th treated arm.
+pub(super) fn arm_id(name: &str, k: usize) -> String {
+    if k == 0 { name.to_owned() } else { format!("{name}-arm{}", k + 1) }
+}
+
+/// The `k`-th treated arm and the control.
+fn of_arm(overlap: &OverlapSummary, findings: Option<&ArmFindings>, k: usize) -> Result<String> {
     let mut html = format!(
         "<p>People can be compared where both arms occur. Propensities, the chances of being treated given the features, run \
          from {} to {}. Weighting by their inverse makes the arms alike, at a price: a person who is rare in their arm counts \
@@ -23,13 +49,13 @@ pub(crate) fn overlap(records: &ModelRecords) -> Result<Section> {
         significant(overlap.range.1, 2)
     );
     html += "<div class=\"pair\">";
-    html += &propensities(overlap).html("")?;
-    html += &effective(overlap).html(
+    html += &Plot { id: arm_id("propensities", k), ..propensities(overlap) }.html("")?;
+    html += &Plot { id: arm_id("effective-rows", k), ..effective(overlap) }.html(
         "The effective sample size: how many people an unweighted comparison of the same precision would need. “Truncated” keeps \
          propensities between 0.1 and 0.9.",
     )?;
     html += "</div>";
-    match &records.findings {
+    match findings {
         Some(findings) if findings.weights.iter().all(alike) => {
             html +=
                 "<p>The weights of each arm are alike to within 5 %, as in a trial: there is no tail to smooth.</p>";
@@ -38,17 +64,18 @@ pub(crate) fn overlap(records: &ModelRecords) -> Result<Section> {
         Some(findings) => {
             html += "<div class=\"pair\">";
             for (arm, weights) in findings.weights.iter().enumerate() {
-                html += &weights_by_rank(arm, weights).html(&tail_words(&overlap.arms[arm], weights))?;
+                let plot = weights_by_rank(arm, weights);
+                html += &Plot { id: arm_id(&plot.id, k), ..plot }.html(&tail_words(&overlap.arms[arm], weights))?;
             }
             if findings.weights.iter().any(|w| w.tail.is_some() && !alike(w)) {
-                html += &tails(&findings.weights).html(&khat_words(overlap))?;
+                html += &Plot { id: arm_id("tail-fit", k), ..tails(&findings.weights) }.html(&khat_words(overlap))?;
             }
             html += &table(overlap);
             html += "</div>";
         }
         None => html += &table(overlap),
     }
-    Ok(Section { id: "overlap", heading: "Can the arms be compared?", html })
+    Ok(html)
 }
 
 /// Whether an arm's weights hardly vary.

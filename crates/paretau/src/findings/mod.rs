@@ -19,7 +19,9 @@ use paretau_nuisance::inference::{mean, normal_quantile};
 use paretau_nuisance::{
     FeatureBalance, GroupEstimate, Observed, RowEvidence, Score, Weights, balance, group_estimates,
 };
-use paretau_report::{Balance, Bin, EffectGroup, EffectSummary, Findings, Interval, SortedEffect, TargetPoint};
+use paretau_report::{
+    ArmFindings, Balance, Bin, EffectGroup, EffectSummary, Findings, Interval, SortedEffect, TargetPoint,
+};
 
 pub(crate) use self::cross_check::cross_check;
 pub(crate) use self::determined::determined;
@@ -81,7 +83,6 @@ pub(crate) fn find(weighted: &Weighted<'_>, population: Population, held_out: bo
     let scored = ScoredRows { design, effects, scores, evidence, seed };
     let summary = summary(effects, held_out);
     let varies = summary.sd > 0.0;
-    let (n_balanced, balance) = balances(assigned, design, weights)?;
     let features = &assigned.features;
     let grouped =
         if varies { Grouped::of(features, &effects.tau, subgroups::most_examined(design.n_rows())) } else { vec![] };
@@ -94,10 +95,16 @@ pub(crate) fn find(weighted: &Weighted<'_>, population: Population, held_out: bo
         curves: curves::curves(&scored, features, &grouped)?,
         targeting: if varies && held_out { targeting(&scored) } else { vec![] },
         tree: if varies { tree::tree(&scored, features)? } else { None },
-        weights: [weights::of_arm(weights, design.t(), 0), weights::of_arm(weights, design.t(), 1)],
-        balance,
-        n_balanced,
+        arms: vec![of_arm(weighted)?],
     })
+}
+
+/// What weighting does to a treated arm and the control.
+pub(crate) fn of_arm(weighted: &Weighted<'_>) -> Result<ArmFindings> {
+    let (weights, design) = (&weighted.weights, &*weighted.pair.design);
+    let (n_balanced, balance) = balances(&weighted.pair.assigned, design, weights)?;
+    let [control, treated] = [0, 1].map(|arm| weights::of_arm(weights, design.t(), arm));
+    Ok(ArmFindings { weights: [control, treated], balance, n_balanced })
 }
 
 /// Groups of about equal size by predicted effect, lowest first, rows of one prediction together; those that too few rows of
