@@ -4,10 +4,10 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind as ClapErrorKind;
-use paretau::{Error, ErrorKind};
+use paretau::{Error, ErrorKind, printable};
 
-use crate::log;
 use crate::terminal::{self, Look, Stream};
+use crate::{log, output};
 
 /// A job whose results were printed, though some of it failed: exit code 1, and no second document on stdout.
 #[derive(Debug)]
@@ -64,7 +64,8 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return ExitCode::from(error.exit_code().clamp(0, 255) as u8);
     }
-    let text = error.render().to_string();
+    // Arguments are part of the text, and scripts make them from the names of files.
+    let text = error.render().to_string().split('\n').map(printable).collect::<Vec<_>>().join("\n");
     let paragraphs = text.split("\n\n").map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
     let (mut what, mut how) = (String::new(), String::new());
     for part in paragraphs {
@@ -83,7 +84,8 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 fn print_error(message: &str, json: bool, code: u8) -> ExitCode {
     log::line(&format!("error (exit {code}): {message}"));
     if json {
-        let _ = writeln!(std::io::stdout(), "{}", serde_json::json!({ "error": message, "exit_code": code }));
+        let document = serde_json::json!({ "error": message, "exit_code": code }).to_string();
+        let _ = writeln!(std::io::stdout(), "{}", output::printable_json(&document));
     }
     let mut text = terminal::for_stderr(&format!("paretau: {message}"));
     if terminal::has_colours(Stream::Err)

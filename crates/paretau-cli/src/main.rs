@@ -27,8 +27,10 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return exit::usage(&error),
     };
-    let begun = cli.common.log.as_deref().map_or(Ok(()), log::open);
-    let done = begun.and_then(|()| fault::caught(|| commands::run(&cli)));
+    let done = fault::caught(|| {
+        cli.common.log.as_deref().map_or(Ok(()), log::open)?;
+        commands::run(&cli)
+    });
     if !interrupt::claim_report() {
         // The interruption is being reported; the program ends there.
         std::thread::sleep(std::time::Duration::from_secs(5));

@@ -3,16 +3,17 @@
 //! file of another kind than the one that will be written. A table is one of ours by its columns, so that nobody's data
 //! are replaced by effects because a name was typed twice.
 
+use std::collections::HashSet;
 use std::fs::Metadata;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use paretau::Error;
-use paretau::data::{BatchReader, ReadOptions};
+use paretau::data::{BatchReader, DataFiles, ReadOptions, news_files};
 
 use crate::commands::data::bad_argument;
-use crate::interrupt;
+use crate::{interrupt, log};
 
 /// What a command writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,16 +30,84 @@ pub(crate) enum Kind {
     Trials,
 }
 
+/// Whether a person may insist on an output, and does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Force {
+    /// The command has no `--force`, or it does not concern this output.
+    None,
+    Offered,
+    Given,
+}
+
+impl From<bool> for Force {
+    fn from(given: bool) -> Self {
+        if given { Self::Given } else { Self::Offered }
+    }
+}
+
+/// The files that a command reads or writes besides an output, each file of a folder or a glob for itself, whatever it is
+/// called.
+#[derive(Debug, Default)]
+pub(crate) struct InUse {
+    given: Vec<PathBuf>,
+    paths: HashSet<PathBuf>,
+    /// Devices and numbers.
+    inodes: HashSet<(u64, u64)>,
+}
+
+impl InUse {
+    pub(crate) fn of(paths: &[&Path]) -> Self {
+        let mut all = Self::default();
+        for &path in paths.iter().filter(|path| path.as_os_str() != "-") {
+            all.given.push(path.to_path_buf());
+            all.add(path);
+            news_files(path).iter().for_each(|path| all.add(path));
+            // What is wrong with the folder is said when it is read.
+            for part in DataFiles::find(path).ok().flatten().into_iter().flat_map(|files| files.parts) {
+                all.add(&part.path);
+            }
+        }
+        if let Some(path) = log::path() {
+            all.add(path);
+        }
+        all
+    }
+
+    fn add(&mut self, path: &Path) {
+        self.paths.extend(real(path));
+        self.inodes.extend(std::fs::metadata(path).ok().filter(Metadata::is_file).and_then(|data| inode(&data)));
+    }
+
+    fn contains(&self, out: &Path) -> bool {
+        let same = std::fs::metadata(out).ok().filter(Metadata::is_file).and_then(|data| inode(&data));
+        real(out).is_some_and(|path| self.paths.contains(&path)) || same.is_some_and(|same| self.inodes.contains(&same))
+    }
+
+    /// Refuses an output that is one of these files, or would be one of them the next time.
+    pub(crate) fn check(&self, flag: &str, out: &Path) -> Result<()> {
+        let expected = if self.contains(out) {
+            "a file other than those that this command reads or writes"
+        } else if self.given.iter().any(|path| DataFiles::would_hold(path, out)) {
+            "a place outside the folder of the data, where it would be read as data the next time"
+        } else {
+            return Ok(());
+        };
+        Err(bad_argument(flag, &out.display().to_string(), expected).into())
+    }
+}
+
 /// Refuses an output that would destroy something. `flag` names it; `others` are the files that the command reads or
 /// writes besides.
-pub(crate) fn check(flag: &str, out: &Path, kind: Kind, others: &[&Path], force: bool) -> Result<()> {
+pub(crate) fn check(flag: &str, out: &Path, kind: Kind, others: &[&Path], force: Force) -> Result<()> {
+    check_beside(flag, out, kind, &InUse::of(others), force)
+}
+
+/// The same for one of many outputs.
+pub(crate) fn check_beside(flag: &str, out: &Path, kind: Kind, others: &InUse, force: Force) -> Result<()> {
     if out.as_os_str() == "-" {
         return Ok(());
     }
-    if others.iter().any(|other| same_file(out, other)) {
-        let expected = "a file other than those that this command reads or writes";
-        return Err(bad_argument(flag, &out.display().to_string(), expected).into());
-    }
+    others.check(flag, out)?;
     let refuse =
         |message: String| Err(Error::File { path: out.to_path_buf(), column: None, row: None, message }.into());
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -49,7 +118,7 @@ pub(crate) fn check(flag: &str, out: &Path, kind: Kind, others: &[&Path], force:
         return refuse("is a folder; name a file to write".to_owned());
     }
     interrupt::writes_in(folder);
-    if force || kind == Kind::Trials || !out.is_file() {
+    if force == Force::Given || kind == Kind::Trials || !out.is_file() {
         return Ok(());
     }
     let head = head(out);
@@ -62,15 +131,15 @@ pub(crate) fn check(flag: &str, out: &Path, kind: Kind, others: &[&Path], force:
         Kind::Config => "a configuration made by `paretau init`",
         _ => "a table that paretau wrote",
     };
-    refuse(format!("there is a file already that is not {what}; choose another name, or add --force to replace it"))
+    let remedy = if force == Force::None { "" } else { ", or add --force to replace it" };
+    refuse(format!("there is a file already that is not {what}; choose another name{remedy}"))
 }
 
 /// Whether two paths are one file: by device and number where they exist, else by name.
-fn same_file(a: &Path, b: &Path) -> bool {
-    match (std::fs::metadata(a), std::fs::metadata(b)) {
-        (Ok(a_data), Ok(b_data)) => a_data.is_file() && (same_inode(&a_data, &b_data) || real(a) == real(b)),
-        _ => real(a).is_some() && real(a) == real(b),
-    }
+pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
+    let mut one = InUse::default();
+    one.add(a);
+    one.contains(b)
 }
 
 /// The path with its folder resolved, which is there even when the file is not yet.
@@ -80,14 +149,14 @@ fn real(path: &Path) -> Option<std::path::PathBuf> {
 }
 
 #[cfg(unix)]
-fn same_inode(a: &Metadata, b: &Metadata) -> bool {
+fn inode(data: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
-    (a.dev(), a.ino()) == (b.dev(), b.ino())
+    Some((data.dev(), data.ino()))
 }
 
 #[cfg(not(unix))]
-fn same_inode(_: &Metadata, _: &Metadata) -> bool {
-    false
+fn inode(_: &Metadata) -> Option<(u64, u64)> {
+    None
 }
 
 /// The first bytes of a file.
@@ -167,7 +236,7 @@ mod tests {
         std::fs::write(at("notes.html"), "<p>mine</p>").unwrap();
         std::fs::write(at("empty.paretau"), "").unwrap();
         std::fs::hard_link(at("rows.csv"), at("link.csv")).unwrap();
-        let ok = |name: &str, kind, others: &[&Path]| check("out", &at(name), kind, others, false).is_ok();
+        let ok = |name: &str, kind, others: &[&Path]| check("out", &at(name), kind, others, Force::Offered).is_ok();
         assert!(
             ok("rows.csv", Kind::Table, &[])
                 && ok("arms.tsv", Kind::Table, &[])
@@ -182,6 +251,6 @@ mod tests {
         );
         assert!(!ok("link.csv", Kind::Table, &[&at("rows.csv")]), "two names of one file");
         assert!(!ok("new", Kind::Model, &[&at("./new")]), "two outputs that are not there yet");
-        assert!(check("out", &at("notes.html"), Kind::Page, &[], true).is_ok());
+        assert!(check("out", &at("notes.html"), Kind::Page, &[], Force::Given).is_ok());
     }
 }

@@ -1,6 +1,7 @@
 //! Results on stdout: a JSON document, or lines and tables for people.
 
 use std::io::{BufWriter, Write as _};
+use std::path::Path;
 
 use anyhow::Result;
 use paretau::data::{ColumnData, Table};
@@ -10,10 +11,20 @@ use serde_json::Value;
 
 use crate::terminal::{self, Stream};
 
-/// Prints one JSON document. What would steer a terminal is escaped as JSON escapes it.
+/// Prints one JSON document.
 pub(crate) fn json(value: &Value) -> Result<()> {
-    let mut out = String::new();
-    for c in serde_json::to_string_pretty(value)?.chars() {
+    print(&printable_json(&serde_json::to_string_pretty(value)?))
+}
+
+/// A path in a JSON document. Names of files need not be text; what stands for their other bytes is a mark.
+pub(crate) fn path(path: &Path) -> Value {
+    Value::from(path.to_string_lossy())
+}
+
+/// JSON in which what would steer a terminal is escaped.
+pub(crate) fn printable_json(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
         let mut letter = [0; 4];
         let plain: &str = c.encode_utf8(&mut letter);
         if c == '\n' || printable(plain) == plain {
@@ -22,7 +33,7 @@ pub(crate) fn json(value: &Value) -> Result<()> {
             c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out += &format!("\\u{unit:04x}"));
         }
     }
-    print(&out)
+    out
 }
 
 /// Prints lines for people, in the width and the colours of the terminal. Names and cells of files may be in them, so that

@@ -5,6 +5,8 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -383,4 +385,154 @@ fn what_tells_the_arms_apart_gives_no_headline() {
     assert!(facts["averages"]["headline"].is_null(), "{}", facts["averages"]);
     let words = ok(at, &[&fit[..], &["--quiet"]].concat());
     assert!(words.contains("no average effect of `t` on `y` is reported"), "{words}");
+}
+
+#[test]
+fn no_output_goes_over_a_file_of_the_data() {
+    let folder = field();
+    let at = folder.path();
+    for name in ["data/one.csv", "data/sub/one.csv", "data/sub/two.csv"] {
+        fs::create_dir_all(at.join(name).parent().unwrap()).unwrap();
+        // Simulated rows have the columns of tables that paretau writes, which it would replace elsewhere.
+        fs::copy(at.join("people.csv"), at.join(name)).unwrap();
+    }
+    fs::hard_link(at.join("data/one.csv"), at.join("alias.csv")).unwrap();
+    fs::write(at.join("news.csv.x"), "2,2,0\n1,1,3\n2,2,1\n").unwrap();
+    fs::write(at.join("news.csv.y"), "0,1,2,1,2\n1,2,1,1,2\n").unwrap();
+    let roles = ["--treatment", "t", "--outcome", "y"];
+    let of = |verb: &'static str, data: &'static str| [&[verb, data][..], &roles].concat();
+    let before = files(at);
+    for (args, code) in [
+        (vec!["effect", "model.paretau", "data", "--out", "data/sub/"], 2),
+        (vec!["effect", "model.paretau", "data/one.csv", "--out", "data/"], 2),
+        (vec!["effect", "model.paretau", "data", "--out", "alias.csv"], 2),
+        (vec!["effect", "model.paretau", "data", "--out", "data/sub/two.csv", "--force"], 2),
+        (vec!["effect", "model.paretau", "data/*", "--out", "data/sub/two.csv", "--force"], 2),
+        (vec!["effect", "model.paretau", "data/**/o*.csv", "--out", "data/sub/one.csv", "--force"], 2),
+        (vec!["policy", "model.paretau", "data", "--out", "data/one.csv"], 2),
+        ([&of("fit", "data")[..], &["-e", "lr-2", "--out", "data/one.csv", "--force"]].concat(), 2),
+        ([&of("fit", "news.csv.x")[..], &["-e", "lr-2", "--out", "news.csv.y", "--force"]].concat(), 2),
+        (vec!["init", "data", "--out", "data/one.csv", "--force"], 2),
+        // What would be read as data the next time.
+        (vec!["effect", "model.paretau", "data", "--out", "data/effects.csv"], 2),
+        (vec!["effect", "model.paretau", "data", "--out", "data/effects/"], 2),
+        (vec!["effect", "model.paretau", "data/*/*.csv", "--out", "data/sub/effects.csv"], 2),
+        ([&of("tune", "data")[..], &["-e", "lr-2", "--records", "data/trials.jsonl"]].concat(), 2),
+        // A log is nothing else.
+        ([&of("fit", "people.csv")[..], &["--out", "new.paretau", "--log", "new.paretau"]].concat(), 2),
+        ([&of("fit", "people.csv")[..], &["--out=new.paretau", "--log=new.paretau", "--force"]].concat(), 2),
+        ([&of("fit", "people.csv")[..], &["--out", "new.paretau", "--log", "people.csv"]].concat(), 2),
+        (vec!["effect", "model.paretau", "data", "--out", "out/", "--log", "alias.csv"], 3),
+    ] {
+        let (found, text) = refused(at, &args);
+        assert_eq!(found, code, "{args:?}: {text}");
+        assert!(files(at) == before, "{args:?} changed files: {:?}", files(at).keys());
+    }
+    // A place beside them will do.
+    ok(at, &["effect", "model.paretau", "data", "--out", "out/", "--in-sample"]);
+    ok(at, &["effect", "model.paretau", "data/*.csv", "--out", "data/sub/../../beside.csv", "--in-sample"]);
+    // A file that is called like the list of outputs, but is another.
+    fs::create_dir(at.join("other")).unwrap();
+    fs::write(at.join("other/_effects.jsonl"), "{\"precious\": 1}\n").unwrap();
+    let (code, text) = refused(at, &["effect", "model.paretau", "data", "--out", "other/"]);
+    assert!(code == 3 && text.contains("no list of effects"), "{text}");
+    assert_eq!(fs::read_to_string(at.join("other/_effects.jsonl")).unwrap(), "{\"precious\": 1}\n");
+    // The files of a demonstration.
+    fs::create_dir(at.join("mine")).unwrap();
+    fs::write(at.join("mine/report.html"), "<p>Somebody's own page").unwrap();
+    let (code, text) = refused(at, &["demo", "--out", "mine"]);
+    assert!(code == 3 && text.contains("mine/report.html") && !text.contains("--force"), "{text}");
+    assert_eq!(files(&at.join("mine")).len(), 1);
+}
+
+/// Every file below a folder, by name.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.path().is_dir() {
+            found.extend(files(&entry.path()).into_iter().map(|(below, bytes)| (format!("{name}/{below}"), bytes)));
+        } else {
+            found.insert(name, fs::read(entry.path()).unwrap());
+        }
+    }
+    found
+}
+
+#[test]
+fn names_of_files_need_not_be_text() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let folder = field();
+    let at = folder.path();
+    let name = |bytes: &'static [u8]| OsStr::from_bytes(bytes);
+    fs::create_dir(at.join("data")).unwrap();
+    fs::copy(at.join("people.csv"), at.join("data/one.csv")).unwrap();
+    let strange = at.join(name(b"data/tw\xffo.csv"));
+    if fs::copy(at.join("people.csv"), &strange).is_err() {
+        return; // A file system that takes no such names.
+    }
+    let run = |args: &[&OsStr]| {
+        let out = command(at).args(args).output().unwrap();
+        let text = String::from_utf8([out.stdout, out.stderr].concat()).unwrap();
+        assert!(!text.contains("panicked") && !text.contains("bug"), "{text}");
+        (out.status.code(), text)
+    };
+    let effect = |data: &'static [u8], out: &'static [u8], more: &'static [u8]| {
+        let words: [&[u8]; 9] =
+            [b"effect", b"model.paretau", data, b"--out", out, b"--in-sample", more, b"--log", b"l\xff.log"];
+        words.map(name)
+    };
+    let (code, text) = run(&effect(b"data/tw\xffo.csv", b"e\xff.csv", b"--json"));
+    assert!(code == Some(0) && text.contains("\"out\": \"e\u{fffd}.csv\""), "{text}");
+    assert!(at.join(name(b"e\xff.csv")).is_file() && at.join(name(b"l\xff.log")).is_file());
+    // Among others it would be left out without a word.
+    for data in [b"data".as_slice(), b"data/*.csv"] {
+        let (code, text) = run(&effect(data, b"all.csv", b"--quiet"));
+        assert!(code == Some(3) && text.contains("rename it"), "{text}");
+    }
+    assert_eq!(run(&effect(b"data/o*.csv", b"all.csv", b"--quiet")).0, Some(0));
+}
+
+#[test]
+fn arguments_never_steer_a_terminal() {
+    let folder = field();
+    let at = folder.path();
+    let evil = "x\u{1b}]0;title\u{7}\u{9b}31m\u{202e}\u{2066}z";
+    let flag = format!("--{evil}");
+    let file = format!("{evil}.csv");
+    for args in [
+        vec![evil],
+        vec!["fit", &flag],
+        vec!["fit", "people.csv", "--threads", evil],
+        vec!["list", evil],
+        vec!["check", &file],
+        vec!["describe", evil],
+        vec!["fit", "people.csv", "--treatment", evil, "--outcome", "y", "--out", "m.paretau"],
+        vec!["fit", "people.csv", "--treatment", "t", "--outcome", "y", "-e", evil, "--out", "m.paretau"],
+        vec!["effect", "model.paretau", &file],
+        vec!["run", evil, "--out", evil],
+        vec!["merge", evil, "--out", evil],
+    ] {
+        for more in [&["--log", "l.log"][..], &["--json"], &[]] {
+            let out = paretau(at, &[&args[..], more].concat());
+            assert!(!out.status.success(), "{args:?}");
+            let log = fs::read(at.join("l.log")).unwrap_or_default();
+            let text = String::from_utf8([out.stdout, out.stderr, log].concat()).unwrap();
+            let raw = |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{202e}' | '\u{2066}');
+            assert!(!text.contains(raw), "{args:?} {more:?} prints {:?}: {text:?}", text.chars().find(|c| raw(*c)));
+        }
+    }
+}
+
+#[test]
+fn no_number_of_threads_stops_the_work() {
+    let folder = field();
+    let at = folder.path();
+    let effect = ["effect", "model.paretau", "people.csv", "--in-sample", "--threads"];
+    assert_eq!(refused(at, &[&effect[..], &["5000"]].concat()).0, 2);
+    let one = ok(at, &[&effect[..], &["1"]].concat());
+    assert_eq!(ok(at, &[&effect[..], &["1024"]].concat()), one);
+    let named = command(at).args(&effect[..4]).env("RAYON_NUM_THREADS", "100000").output().unwrap();
+    assert!(named.status.success() && String::from_utf8(named.stdout).unwrap() == one);
 }

@@ -25,7 +25,7 @@ pub use encoder::{Encoder, EncoderPolicy, TransformReport};
 pub use profile::{ColumnProfile, profile};
 pub use read::{
     BadMark, BatchReader, DataFiles, DateOrder, Format, Notation, Part, Position, ReadOptions, Watch,
-    default_max_memory, read, read_stream, read_watched,
+    default_max_memory, news_files, read, read_stream, read_watched,
 };
 pub use roles::{Assigned, RoleSpec, arms_of, assign, assign_all_arms, parse_list};
 pub use simulate::{SIMULATORS, Simulated, Simulator, simulator};

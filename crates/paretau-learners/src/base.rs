@@ -88,7 +88,12 @@ impl Regressor for RidgeRegressor {
                 let default = LogisticOptions::default();
                 let folds = self.config.folds.unwrap_or(default.folds);
                 let options = LogisticOptions { penalty: self.config.penalty, folds };
-                FittedRidge::Probability(Logistic::fit(&LogisticTask { x, y, weight, groups }, &options, ctx.seed)?)
+                FittedRidge::Probability(Logistic::fit_watched(
+                    &LogisticTask { x, y, weight, groups },
+                    &options,
+                    ctx.seed,
+                    &|| ctx.check_interrupt(),
+                )?)
             }
         }))
     }

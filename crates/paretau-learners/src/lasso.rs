@@ -15,6 +15,7 @@ use paretau_nuisance::folds::{fold_count, folds};
 use rayon::prelude::*;
 
 use crate::design_matrix::{Moments, refuse_missing, weights_or_ones};
+use crate::logistic::Watch;
 use crate::ridge::linear_predictor;
 use crate::view::View;
 
@@ -69,7 +70,14 @@ pub(crate) struct Lasso {
 
 impl Lasso {
     /// Fits with a given penalty, or with the one that predicts best in cross-validation.
-    pub(crate) fn fit(task: &LassoTask<'_>, penalty: Option<f64>, n_folds: usize, seed: Seed) -> Result<Self> {
+    /// Between penalties `watch` may end it.
+    pub(crate) fn fit(
+        task: &LassoTask<'_>,
+        penalty: Option<f64>,
+        n_folds: usize,
+        seed: Seed,
+        watch: Watch<'_>,
+    ) -> Result<Self> {
         refuse_missing(task.x, "the lasso")?;
         let n = task.x.n_rows();
         if n == 0 || task.y.len() != n {
@@ -86,7 +94,7 @@ impl Lasso {
                 let path = problem.path();
                 // Its columns are as large as the features: making them again costs less than keeping them beside the folds'.
                 problem.columns = vec![];
-                let (last, relief) = choose(task, &w, &path, n_folds, seed)?;
+                let (last, relief) = choose(task, &w, &path, (n_folds, seed), watch)?;
                 problem.columns = columns(task.x.into(), &problem.moments);
                 (path[..=last].to_vec(), relief)
             }
@@ -94,6 +102,7 @@ impl Lasso {
         let mut fit = problem.start();
         let mut before = problem.largest;
         for penalty in path {
+            watch()?;
             problem.solve(penalty, before, &mut fit);
             before = penalty;
         }
@@ -128,7 +137,13 @@ impl Lasso {
 }
 
 /// The place on the path and the relief that predict held-out rows best.
-fn choose(task: &LassoTask<'_>, w: &[f64], path: &[f64], wanted: usize, seed: Seed) -> Result<(usize, f64)> {
+fn choose(
+    task: &LassoTask<'_>,
+    w: &[f64],
+    path: &[f64],
+    (wanted, seed): (usize, Seed),
+    watch: Watch<'_>,
+) -> Result<(usize, f64)> {
     let n = task.y.len();
     let strata: Vec<u8> = match task.loss {
         Loss::Logistic => task.y.iter().map(|y| u8::from(*y > 0.5)).collect(),
@@ -154,6 +169,7 @@ fn choose(task: &LassoTask<'_>, w: &[f64], path: &[f64], wanted: usize, seed: Se
             let (mut fit, mut before) = (problem.start(), problem.largest);
             let (mut losses, mut best, mut worse) = (vec![], f64::INFINITY, 0);
             for &penalty in path {
+                watch()?;
                 problem.solve(penalty, before, &mut fit);
                 before = penalty;
                 let own = RELIEF.map(|relief| {
@@ -594,7 +610,8 @@ mod tests {
         let weight: Vec<f64> = (0..n).map(|i| if i < n / 2 { 2.0 } else { 1.0 }).collect();
         for (y, loss) in [(&y, Loss::Squared), (&t, Loss::Logistic)] {
             let task = LassoTask { x: &dense, y, weight: None, groups: None, loss };
-            let fit = |task: &LassoTask<'_>| Lasso::fit(task, Some(0.03), 5, Seed(1)).unwrap().predict(&dense);
+            let fit =
+                |task: &LassoTask<'_>| Lasso::fit(task, Some(0.03), 5, Seed(1), &|| Ok(())).unwrap().predict(&dense);
             let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 2e-3);
             assert!(close(&fit(&task), &fit(&LassoTask { x: &sparse, ..task })), "{loss:?}");
             let copies: Vec<f64> = twice.iter().map(|&i| y[i]).collect();
@@ -608,7 +625,7 @@ mod tests {
         let (x, y, t) = rows(300, 100, 3);
         for (y, loss) in [(&y, Loss::Squared), (&t, Loss::Logistic)] {
             let task = LassoTask { x: &x, y, weight: None, groups: None, loss };
-            let found = Lasso::fit(&task, None, 5, Seed(2)).unwrap();
+            let found = Lasso::fit(&task, None, 5, Seed(2), &|| Ok(())).unwrap();
             let kept = found.coef.iter().filter(|c| **c != 0.0).count();
             assert!(found.coef[0] > 0.3 && found.coef[1] < 0.0 && kept < 50, "{loss:?}: {kept} {:?}", &found.coef[..3]);
         }
@@ -618,10 +635,10 @@ mod tests {
     fn outcomes_and_features_without_variation_are_no_trouble() {
         let x = Features::Dense(Dense::new(10, 2, vec![1.0; 20]).unwrap());
         let task = LassoTask { x: &x, y: &[2.0; 10], weight: None, groups: None, loss: Loss::Squared };
-        let found = Lasso::fit(&task, None, 5, Seed(1)).unwrap().predict(&x);
+        let found = Lasso::fit(&task, None, 5, Seed(1), &|| Ok(())).unwrap().predict(&x);
         assert!(found.iter().all(|v| (v - 2.0).abs() < 1e-12), "{found:?}");
         let task = LassoTask { y: &[1.0; 10], loss: Loss::Logistic, ..task };
-        let p = Lasso::fit(&task, None, 5, Seed(1)).unwrap().predict(&x);
+        let p = Lasso::fit(&task, None, 5, Seed(1), &|| Ok(())).unwrap().predict(&x);
         assert!(p.iter().all(|p| *p > 0.9 && *p < 1.0), "{p:?}");
     }
 }

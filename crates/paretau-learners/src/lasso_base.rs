@@ -79,7 +79,9 @@ impl Regressor for LassoRegressor {
             Target::Probability => Loss::Logistic,
         };
         let task = LassoTask { x, y, weight, groups, loss };
-        Ok(Box::new(FittedLasso(Lasso::fit(&task, self.config.penalty, self.config.folds, ctx.seed)?)))
+        Ok(Box::new(FittedLasso(Lasso::fit(&task, self.config.penalty, self.config.folds, ctx.seed, &|| {
+            ctx.check_interrupt()
+        })?)))
     }
 }
 

@@ -12,11 +12,12 @@ mod logistic;
 mod meta;
 mod minimise;
 mod ridge;
+mod row_space;
 mod view;
 
 pub use base::{RIDGE, RidgeBase};
 pub use lasso_base::{LASSO, LassoBase};
 pub use linear::{LR_1, LR_2, LinearArms, LinearConfig};
-pub use logistic::{Logistic, LogisticOptions, LogisticTask};
+pub use logistic::{Logistic, LogisticOptions, LogisticTask, Watch};
 pub use meta::{DR_LEARNER, DrConfig, R_LEARNER, RConfig, S_LEARNER, SConfig, T_LEARNER, TConfig, X_LEARNER, XConfig};
 pub use ridge::{Ridge, RidgeOptions, RidgeTask};

@@ -1,8 +1,9 @@
 //! Logistic regression with a ridge penalty chosen by cross-validated log-loss.
 //!
 //! It minimises `1/Σw Σ w_i loss(y_i, a + z_iᵀβ) + λ/2 |β|²` over standardised features z; the intercept goes
-//! unpenalised. Dense problems with few columns take Newton steps on the normal equations, all others L-BFGS, which
-//! reads the features as they are stored (sparse stays sparse). The penalty is never 0, so that perfectly separated
+//! unpenalised. Dense problems with few columns take Newton steps on the normal equations, dense ones with far more columns than
+//! rows are solved among the rows (`row_space.rs`), all others by L-BFGS, which reads the features as they are stored (sparse
+//! stays sparse). The penalty is never 0, so that perfectly separated
 //! arms keep finite coefficients; logits are held within ±30, so that probabilities are strictly inside (0, 1).
 
 use faer::linalg::solvers::Solve;
@@ -15,6 +16,7 @@ use rayon::prelude::*;
 use crate::design_matrix::{Moments, lower_product, refuse_missing, weights_or_ones};
 use crate::minimise::{Smooth, lbfgs};
 use crate::ridge::linear_predictor;
+use crate::row_space::RowSpace;
 use crate::view::View;
 
 /// Up to this many dense columns Newton steps are used.
@@ -34,6 +36,9 @@ const PATH_TOLERANCE: f64 = 1e-5;
 const MAX_LOGIT: f64 = 30.0;
 /// Rows that are standardised together: as many as a cache holds.
 const ROWS_AT_A_TIME: usize = 256;
+
+/// What is asked between the steps of a long fit: an error ends it.
+pub type Watch<'a> = &'a (dyn Fn() -> Result<()> + Sync);
 
 /// How to choose the penalty.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -79,6 +84,16 @@ pub struct Logistic {
 impl Logistic {
     /// Fits by `options`; the seed deals rows to folds.
     pub fn fit(task: &LogisticTask<'_>, options: &LogisticOptions, seed: Seed) -> Result<Self> {
+        Self::fit_watched(task, options, seed, &|| Ok(()))
+    }
+
+    /// The same; between penalties `watch` may end it, so that a request to stop is heard soon.
+    pub fn fit_watched(
+        task: &LogisticTask<'_>,
+        options: &LogisticOptions,
+        seed: Seed,
+        watch: Watch<'_>,
+    ) -> Result<Self> {
         refuse_missing(task.x, "logistic regression")?;
         let n = task.x.n_rows();
         if task.y.len() != n {
@@ -91,8 +106,9 @@ impl Logistic {
         let problem = Problem::new(task.x.into(), task.y.to_vec(), &w)?;
         let (penalty, log_loss) = match options.penalty {
             Some(penalty) => (penalty.max(LEAST_PENALTY), None),
-            None => choose(task, &w, options.folds, seed)?,
+            None => choose(task, &w, (options.folds, seed), watch)?,
         };
+        watch()?;
         let mut theta = problem.start();
         problem.solve(penalty, &mut theta, FINAL_TOLERANCE);
         let (intercept, coef) = problem.in_units(&theta);
@@ -145,6 +161,8 @@ struct Problem<'a> {
     /// Row weights that sum to 1.
     w: Vec<f64>,
     moments: Moments,
+    /// The rows of a wide problem in few columns; `theta` then belongs to these.
+    space: Option<RowSpace>,
     /// The logit of the rate when only one class occurs: then nothing else can be learned.
     only: Option<f64>,
 }
@@ -164,7 +182,8 @@ impl<'a> Problem<'a> {
             let smoothed = (rate * n + 0.5) / (n + 1.0);
             (smoothed / (1.0 - smoothed)).ln()
         });
-        Ok(Self { x, y, w, moments, only })
+        let space = if only.is_none() { RowSpace::of(x, &moments)? } else { None };
+        Ok(Self { x, y, w, moments, space, only })
     }
 
     /// Standardised dense columns after a column of ones, each row times its entry of `root`: what Newton steps are made of.
@@ -187,7 +206,7 @@ impl<'a> Problem<'a> {
 
     /// Coefficients 0 and the intercept at the logit of the rate.
     fn start(&self) -> Vec<f64> {
-        let mut theta = vec![0.0; self.x.n_cols() + 1];
+        let mut theta = vec![0.0; self.space.as_ref().map_or(self.x.n_cols(), |space| space.rows.n_cols()) + 1];
         let rate: f64 = self.y.iter().zip(&self.w).map(|(y, w)| y * w).sum();
         theta[0] = self.only.unwrap_or_else(|| (rate / (1.0 - rate)).ln());
         theta
@@ -197,6 +216,13 @@ impl<'a> Problem<'a> {
     fn solve(&self, penalty: f64, theta: &mut Vec<f64>, tolerance: f64) {
         if self.only.is_some() {
             return;
+        }
+        if let Some(space) = &self.space {
+            let d = space.rows.n_cols();
+            let moments = Moments { mean: vec![0.0; d], inverse_sd: vec![1.0; d] };
+            let (y, w) = (self.y.clone(), self.w.clone());
+            return Problem { x: (&space.rows).into(), y, w, moments, space: None, only: None }
+                .solve(penalty, theta, tolerance);
         }
         let objective = Objective { problem: self, penalty };
         let done = match self.x.x {
@@ -210,7 +236,9 @@ impl<'a> Problem<'a> {
 
     /// Intercept and coefficients in the features' units.
     fn in_units(&self, theta: &[f64]) -> (f64, Vec<f64>) {
-        let coef: Vec<f64> = theta[1..].iter().zip(&self.moments.inverse_sd).map(|(b, s)| b * s).collect();
+        let wide = self.space.as_ref().map(|space| space.coefficients(self.x, &self.moments, &theta[1..]));
+        let beta = wide.as_deref().unwrap_or(&theta[1..]);
+        let coef: Vec<f64> = beta.iter().zip(&self.moments.inverse_sd).map(|(b, s)| b * s).collect();
         let shift: f64 = coef.iter().zip(&self.moments.mean).map(|(c, m)| c * m).sum();
         (theta[0] - shift, coef)
     }
@@ -310,13 +338,19 @@ fn newton(objective: &Objective<'_>, m: &Dense, theta: &mut Vec<f64>, tolerance:
 }
 
 /// The penalty of least cross-validated log-loss, and that loss.
-fn choose(task: &LogisticTask<'_>, w: &[f64], n_folds: usize, seed: Seed) -> Result<(f64, Option<f64>)> {
+fn choose(
+    task: &LogisticTask<'_>,
+    w: &[f64],
+    (n_folds, seed): (usize, Seed),
+    watch: Watch<'_>,
+) -> Result<(f64, Option<f64>)> {
     let labels: Vec<u8> = task.y.iter().map(|v| u8::from(*v > 0.5)).collect();
     let Some(k) = fold_count(&labels, task.groups, n_folds) else { return Ok((FALLBACK_PENALTY, None)) };
     let parts = folds(&labels, task.groups, k, seed)?;
     let mut problems = Vec::with_capacity(k);
     for fold in &parts {
         let pick = |v: &[f64]| -> Vec<f64> { fold.train.iter().map(|&i| v[i]).collect() };
+        watch()?;
         problems.push(Problem::new(View::of(task.x, &fold.train), pick(task.y), &pick(w))?);
     }
     let mut thetas: Vec<Vec<f64>> = problems.iter().map(Problem::start).collect();
@@ -324,6 +358,7 @@ fn choose(task: &LogisticTask<'_>, w: &[f64], n_folds: usize, seed: Seed) -> Res
     let steps = ((PATH.0 - PATH.1) * 2.0) as i32;
     let (mut best, mut worse) = ((FALLBACK_PENALTY, f64::INFINITY), 0);
     for step in 0..=steps {
+        watch()?;
         let penalty = 10_f64.powf(PATH.0 - f64::from(step) / 2.0);
         // Each fold starts where the penalty before left it.
         let losses: Vec<f64> = problems
@@ -361,6 +396,43 @@ mod tests {
         let x: Vec<f64> = (0..n * d).map(|_| 10.0 + 3.0 * rng.normal()).collect();
         let y = (0..n).map(|i| f64::from(u8::from(rng.bernoulli(sigmoid((x[i * d] - 10.0) / 3.0))))).collect();
         (Features::Dense(Dense::new(n, d, x).unwrap()), y)
+    }
+
+    #[test]
+    fn a_request_to_stop_is_heard_between_penalties() {
+        let (x, y) = data(200, 4);
+        let task = LogisticTask { x: &x, y: &y, weight: None, groups: None };
+        let asked = std::sync::atomic::AtomicUsize::new(0);
+        let stop_at = |n: usize| {
+            asked.store(0, std::sync::atomic::Ordering::Relaxed);
+            Logistic::fit_watched(&task, &LogisticOptions::default(), Seed(1), &|| {
+                let before = asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                if before == n { Err(Error::Interrupted) } else { Ok(()) }
+            })
+        };
+        assert!(stop_at(usize::MAX).is_ok());
+        let times = asked.load(std::sync::atomic::Ordering::Relaxed);
+        assert!(times > 8, "it was asked {times} times");
+        for n in 0..times {
+            assert!(matches!(stop_at(n), Err(Error::Interrupted)), "not at {n}");
+        }
+    }
+
+    #[test]
+    fn wide_problems_among_their_rows_agree_with_those_among_their_columns() {
+        let (x, y) = data(60, 200);
+        let w: Vec<f64> = (0..60).map(|i| 0.5 + f64::from(i % 3)).collect();
+        let wide = Problem::new((&x).into(), y.clone(), &w).unwrap();
+        assert!(wide.space.is_some());
+        let columns = Problem { space: None, ..Problem::new((&x).into(), y, &w).unwrap() };
+        for penalty in [1.0, 0.01] {
+            let (mut a, mut b) = (wide.start(), columns.start());
+            wide.solve(penalty, &mut a, 1e-10);
+            lbfgs(&Objective { problem: &columns, penalty }, &mut b, 1e-10, 2000);
+            let ((a, beta), (b, other)) = (wide.in_units(&a), columns.in_units(&b));
+            assert!((a - b).abs() < 1e-6, "{a} {b}");
+            beta.iter().zip(&other).for_each(|(a, b)| assert!((a - b).abs() < 1e-7, "{a} {b}"));
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
-//! Numbers too large to compute with: an outcome that no model could store, features whose squares overflow.
+//! Numbers too large to compute with: an outcome that no model could store, features whose squares or differences overflow,
+//! weights whose sum does.
 
-use paretau_core::{Design, Features, Result, Warning};
+use paretau_core::{Design, Error, Features, Result, Warning};
 use paretau_data::Assigned;
 
 /// Models keep outcomes and effects in 32-bit floats, whose largest is 3.4e38; the difference of two must fit as well.
@@ -9,12 +10,29 @@ const MOST_OUTCOME: f64 = 1e37;
 const LEAST_SPREAD: f64 = 1e-140;
 /// Squares and sums of squares of larger features overflow.
 const MOST_FEATURE: f64 = 1e150;
+/// Sums of weights beyond this leave no room for products.
+const MOST_WEIGHT: f64 = 1e300;
 /// A stable key for programs.
 const SCALE: &str = "feature-scale";
 /// Columns that a warning names.
 const NAMED: usize = 5;
 
-/// Refuses an outcome that is too large or varies too little, and warns of features that are.
+/// The first feature beyond `most`: its row, its column and itself.
+fn beyond(x: &Features, most: f64) -> Option<(usize, usize, f64)> {
+    let is_beyond = |v: f64| v.abs() > most;
+    match x {
+        Features::Dense(x) => {
+            (0..x.n_rows()).find_map(|i| x.row(i).iter().position(|v| is_beyond(*v)).map(|j| (i, j, x.row(i)[j])))
+        }
+        Features::Sparse(x) => (0..x.n_rows()).find_map(|i| {
+            let (columns, values) = x.row(i);
+            values.iter().position(|v| is_beyond(*v)).map(|k| (i, columns[k] as usize, values[k]))
+        }),
+    }
+}
+
+/// Refuses an outcome that is too large or varies too little, and features and weights that nothing can be computed with; warns
+/// of features that are merely large.
 pub(crate) fn check(assigned: &Assigned, design: &Design, outcome: &str) -> Result<Option<Warning>> {
     if let Some(row) = design.y().iter().position(|y| y.abs() > MOST_OUTCOME) {
         let message = format!(
@@ -32,6 +50,19 @@ pub(crate) fn check(assigned: &Assigned, design: &Design, outcome: &str) -> Resu
             highest - lowest
         );
         return Err(assigned.features.error(Some(outcome), None, message));
+    }
+    let total: f64 = design.weight().map_or(0.0, |weight| weight.iter().sum());
+    if total > MOST_WEIGHT {
+        let message =
+            format!("row weights add up to {total:e}; divide them by a power of ten, since only their ratios count");
+        return Err(Error::unfit(message));
+    }
+    // Differences and the sum over all rows must be numbers.
+    let most = f64::MAX / (2.0 * design.n_rows().max(1) as f64);
+    if let Some((row, column, value)) = beyond(design.x(), most) {
+        let message = format!("holds {value:e}, whose sums overflow; divide the column by a power of ten");
+        let name = design.columns().get(column).map(|column| column.name.as_str());
+        return Err(assigned.features.error(name, Some(row), message));
     }
     let mut large = vec![false; design.x().n_cols()];
     match design.x() {

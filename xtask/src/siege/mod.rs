@@ -1,7 +1,7 @@
 //! `cargo xtask siege [--kills N] [--hours H] [--program FILE]`: kills and crowds the built program, and counts what was lost.
 //!
 //! Every scenario is begun, ended by a signal at a random moment, taken up again, and compared with a run that was left alone:
-//! byte by byte, records without the seconds they took. Fixed attacks (full and read-only disks, closed pipes) follow.
+//! byte by byte, records without the seconds they took. Fixed attacks (full and read-only disks, closed pipes) come first.
 //! `experiments/siege/kills.md` holds the table of the last campaign.
 
 mod attacks;
@@ -119,7 +119,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
             root().join("target/debug/paretau")
         }
     };
-    let field = Field::new(root().join("target/siege"), &built)?;
+    let field = Field::new(root().join(format!("target/siege-{}", std::process::id())), &built)?;
     let start = Instant::now();
     let mut draws = Draws(0x9e37_79b9_7f4a_7c15);
     let mut tallies: Vec<(&'static str, Tally)> = vec![];
@@ -127,6 +127,9 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     for scenario in &scenarios {
         tallies.push((scenario.name, Tally::default()));
     }
+    let attacks = attacks::all(&field)?;
+    let place = root().join("experiments/siege/kills.md");
+    std::fs::create_dir_all(place.parent().unwrap_or(Path::new(".")))?;
     'campaign: for round in 0.. {
         for (scenario, (_, tally)) in scenarios.iter().zip(&mut tallies) {
             if end.is_some_and(|end| Instant::now() > end) {
@@ -141,6 +144,8 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
             for (name, tally) in &tallies {
                 tally.faults.iter().for_each(|fault| println!("{name}: {fault}"));
             }
+            // A campaign that is stopped leaves its figures.
+            std::fs::write(&place, table(&tallies, &attacks, start.elapsed(), profile))?;
             println!("{total} kills, {faults} faults, {:.0} s", start.elapsed().as_secs_f64());
         }
         // With hours given, they decide.
@@ -148,10 +153,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
             break;
         }
     }
-    let attacks = attacks::all(&field)?;
     let text = table(&tallies, &attacks, start.elapsed(), profile);
-    let place = root().join("experiments/siege/kills.md");
-    std::fs::create_dir_all(place.parent().unwrap_or(Path::new(".")))?;
     std::fs::write(&place, &text)?;
     println!("{text}");
     let faults: Vec<&String> = tallies.iter().flat_map(|(_, tally)| &tally.faults).collect();

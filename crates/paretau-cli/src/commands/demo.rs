@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::effect;
 use crate::args::{Common, DemoArgs};
+use crate::out_path::{self, Kind};
 use crate::output;
 use crate::progress::Progress;
 
@@ -27,6 +28,15 @@ struct Fitted {
 pub(crate) fn run(args: &DemoArgs, common: &Common) -> Result<()> {
     let progress = Progress::new(common.quiet);
     std::fs::create_dir_all(&args.out).map_err(|source| Error::Io { path: args.out.clone(), source })?;
+    // The files of an earlier demonstration are replaced; a stranger's are not.
+    for (name, kind) in [
+        ("data.csv", Kind::Table),
+        ("model.paretau", Kind::Model),
+        ("effects.csv", Kind::Table),
+        ("report.html", Kind::Page),
+    ] {
+        out_path::check("out", &args.out.join(name), kind, &[], out_path::Force::None)?;
+    }
     progress.print_line(&format!(
         "making {ROWS} people whose true effects are known, and fitting estimators that do not know them"
     ));
@@ -78,7 +88,7 @@ fn document(fits: &[Fitted], args: &DemoArgs) -> Value {
             })
         })
         .collect();
-    json!({ "estimators": rows, "out": args.out })
+    json!({ "estimators": rows, "out": output::path(&args.out) })
 }
 
 fn readable(fits: &[Fitted], args: &DemoArgs) -> String {

@@ -41,9 +41,7 @@ pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
         return Err(data::bad_argument("resume", &args.out.display().to_string(), expected).into());
     }
     let files = DataFiles::find(&args.data)?;
-    let mut read: Vec<&Path> = vec![&args.data, &args.model];
-    read.extend(files.iter().flat_map(|files| &files.parts).map(|part| part.path.as_path()));
-    out_path::check("out", &args.out, out_path::Kind::Table, &read, args.force)?;
+    out_path::check("out", &args.out, out_path::Kind::Table, &[&args.data, &args.model], args.force.into())?;
     let model = Model::load(&args.model)?;
     let progress = Progress::new(common.quiet);
     let scoring = Scoring::new(&model, args, common, &progress);
@@ -59,7 +57,7 @@ pub(crate) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
     }
     if common.json {
         let mut document: Map<String, Value> = facts.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-        document.insert("out".to_owned(), json!(args.out));
+        document.insert("out".to_owned(), output::path(&args.out));
         return output::json(&Value::Object(document));
     }
     let mean = facts[1].1.as_f64().unwrap_or_default();

@@ -15,11 +15,15 @@ use serde_json::{Value, json};
 use crate::args::{Common, EffectArgs};
 use crate::commands::data::bad_argument;
 use crate::commands::effect::{EffectOutput, Scoring};
+use crate::out_path::{self, InUse};
+use crate::output;
 use crate::progress::Progress;
-use crate::{out_path, output};
 
 /// The list in the output folder; readers of folders leave out names that begin with an underscore.
 const LIST: &str = "_effects.jsonl";
+
+/// How every line of the list begins.
+const FIRST: &str = "{\"file\":";
 
 /// A line of the list: an output that is complete, and what it was made from.
 #[derive(Debug, Serialize, Deserialize)]
@@ -48,8 +52,10 @@ pub(super) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
         None => DataFiles::one(&args.data),
     };
     let model = Model::load(&args.model)?;
+    let in_use = InUse::of(&[&args.data, &args.model]);
+    in_use.check("out", &args.out.join(LIST))?;
     for part in &files.parts {
-        check_output(args, &part.path, &args.out.join(&part.relative))?;
+        check_output(args, &part.path, &args.out.join(&part.relative), &in_use)?;
     }
     make_folder(&args.out)?;
     let list = List::open(&args.out)?;
@@ -78,7 +84,7 @@ pub(super) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
         if let Some(folder) = out.parent() {
             make_folder(folder)?;
         }
-        out_path::check("out", &out, out_path::Kind::Table, &[&part.path, &args.model], args.force)?;
+        out_path::check_beside("out", &out, out_path::Kind::Table, &in_use, args.force.into())?;
         // The digest before the rows: a file that changes while it is read is not taken for the one that was read.
         let identity = with_data(&of_all, &part.path)?;
         let scored = scoring.files(files.only(part), &out)?.finish(&[])?;
@@ -98,7 +104,7 @@ pub(super) fn run(args: &EffectArgs, common: &Common) -> Result<()> {
     let (n_files, mean) = (files.parts.len(), total / n_rows.max(1) as f64);
     if common.json {
         return output::json(&json!({
-            "rows": n_rows, "mean_effect": mean, "files": n_files, "skipped": n_skipped, "out": args.out,
+            "rows": n_rows, "mean_effect": mean, "files": n_files, "skipped": n_skipped, "out": output::path(&args.out),
         }));
     }
     let skipped = if n_skipped > 0 { format!(" ({n_skipped} were complete and were skipped)") } else { String::new() };
@@ -165,8 +171,8 @@ fn reading(args: &EffectArgs) -> Value {
     ])
 }
 
-/// The same name must be one that a table can be written under, and must not be the input.
-fn check_output(args: &EffectArgs, data: &Path, out: &Path) -> Result<()> {
+/// The same name must be one that a table can be written under, and must not be an input.
+fn check_output(args: &EffectArgs, data: &Path, out: &Path, in_use: &InUse) -> Result<()> {
     let writable = [Format::Csv, Format::Tsv, Format::Parquet, Format::Arrow];
     if !Format::from_path(out).is_ok_and(|format| writable.contains(&format)) {
         let message =
@@ -174,9 +180,9 @@ fn check_output(args: &EffectArgs, data: &Path, out: &Path) -> Result<()> {
         return Err(Error::File { path: data.to_owned(), column: None, row: None, message: message.to_owned() }.into());
     }
     if out.parent().is_some_and(Path::is_dir) {
-        out_path::check("out", out, out_path::Kind::Table, &[data, &args.model], args.force)?;
+        return out_path::check_beside("out", out, out_path::Kind::Table, in_use, args.force.into());
     }
-    Ok(())
+    in_use.check("out", out)
 }
 
 fn make_folder(folder: &Path) -> Result<()> {
@@ -207,7 +213,9 @@ impl List {
         let mut text = String::new();
         File::open(&self.path).and_then(|mut file| file.read_to_string(&mut text)).map_err(io)?;
         let made: Vec<Made> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        if made.is_empty() && text.lines().count() > 1 {
+        // A first line that was cut is still the beginning of one of ours.
+        let is_cut = text.starts_with(FIRST) || FIRST.starts_with(&text);
+        if made.is_empty() && !is_cut {
             let message = "is no list of effects, which would replace it; choose another folder";
             return Err(
                 Error::File { path: self.path.clone(), column: None, row: None, message: message.to_owned() }.into()

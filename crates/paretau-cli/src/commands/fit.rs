@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use paretau::{CheckpointStore, FitOptions, Model, Population, Seed};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::args::{Common, FitArgs};
 use crate::checkpoint::FileCheckpoint;
@@ -21,10 +21,10 @@ pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
     }
     let mut read: Vec<&Path> = vec![&args.data.data];
     read.extend(args.estimator.config.as_deref());
-    out_path::check("out", &args.out, Kind::Model, &read, args.force)?;
+    out_path::check("out", &args.out, Kind::Model, &read, args.force.into())?;
     if let Some(checkpoint) = &args.checkpoint {
         read.push(&args.out);
-        out_path::check("checkpoint", checkpoint, Kind::Model, &read, false)?;
+        out_path::check("checkpoint", checkpoint, Kind::Model, &read, out_path::Force::None)?;
     }
     let progress = Progress::new(common.quiet);
     let checkpoint = match &args.checkpoint {
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
     drop(progress);
     if common.json {
         let mut document = summary(&model);
-        document["out"] = json!(args.out);
+        document["out"] = output::path(&args.out);
         return output::json(&document);
     }
     output::text(&format!("{}\nmodel in {}", model.summary(), args.out.display()))

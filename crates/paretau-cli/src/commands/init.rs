@@ -16,7 +16,7 @@ use crate::{commands::data, output};
 pub(crate) const HEAD: &str = "# Configuration for `paretau fit";
 
 pub(crate) fn run(args: &InitArgs, common: &Common) -> Result<()> {
-    out_path::check("out", &args.out, Kind::Config, &[&args.data.data], args.force)?;
+    out_path::check("out", &args.out, Kind::Config, &[&args.data.data], args.force.into())?;
     let entry = paretau::find(args.estimator.as_deref().unwrap_or(DEFAULT_ESTIMATOR))?;
     let progress = Progress::new(common.quiet);
     let table = data::table(&args.data, None, &progress)?;
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &InitArgs, common: &Common) -> Result<()> {
         write_atomically(&args.out, text.as_bytes())?;
     }
     if common.json {
-        return output::json(&json!({ "out": args.out, "configuration": text, "columns": columns }));
+        return output::json(&json!({ "out": output::path(&args.out), "configuration": text, "columns": columns }));
     }
     let how = format!("paretau fit {} --config {}", args.data.data.display(), args.out.display());
     output::text(&format!("configuration in {}; look it through, then: {how} --out model.paretau", args.out.display()))

@@ -14,7 +14,7 @@ pub(crate) fn run(args: &MergeArgs, common: &Common) -> Result<()> {
     drop(progress);
     if common.json {
         return output::json(&json!({
-            "folders": args.folders.len(), "cells": report.cells, "records": report.done, "failed": report.failed, "out": args.out,
+            "folders": args.folders.len(), "cells": report.cells, "records": report.done, "failed": report.failed, "out": output::path(&args.out),
         }));
     }
     output::text(&format!(

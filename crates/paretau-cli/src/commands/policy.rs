@@ -25,7 +25,7 @@ pub(crate) fn run(args: &PolicyArgs, common: &Common) -> Result<()> {
         },
     };
     if let Some(out) = &args.out {
-        out_path::check("out", out, out_path::Kind::Table, &[&args.data.data, &args.model], args.force)?;
+        out_path::check("out", out, out_path::Kind::Table, &[&args.data.data, &args.model], args.force.into())?;
     }
     let model = Model::load(&args.model)?;
     let progress = Progress::new(common.quiet);

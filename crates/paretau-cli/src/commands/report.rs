@@ -15,7 +15,7 @@ use crate::{out_path, output, print};
 pub(crate) fn run(args: &ReportArgs, common: &Common) -> Result<()> {
     // Of a run's folder, what cannot be made again is never replaced.
     let (records, plan) = (args.from.join("records.jsonl"), args.from.join("plan.toml"));
-    out_path::check("out", &args.out, out_path::Kind::Page, &[&args.from, &records, &plan], args.force)?;
+    out_path::check("out", &args.out, out_path::Kind::Page, &[&args.from, &records, &plan], args.force.into())?;
     let printed = is_printed(&args.out)?;
     let options = options(args)?;
     let (page, records): (String, Value) = if args.from.is_dir() {
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ReportArgs, common: &Common) -> Result<()> {
     let bytes = if printed { print::to_pdf(&page, &args.out)? } else { page.into_bytes() };
     write_atomically(&args.out, &bytes)?;
     if common.json {
-        return output::json(&json!({ "out": args.out, "bytes": bytes.len(), "records": records }));
+        return output::json(&json!({ "out": output::path(&args.out), "bytes": bytes.len(), "records": records }));
     }
     let how = if printed { "" } else { "; open it in a browser" };
     output::text(&format!("report in {}{how}", args.out.display()))

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &RunArgs, common: &Common) -> Result<()> {
     if common.json {
         output::json(&json!({
             "plan": plan.name, "cells": report.cells, "done": report.done, "kept": report.kept,
-            "failed": report.failed, "out": args.out,
+            "failed": report.failed, "out": output::path(&args.out),
         }))?;
         return some_failed(report.failed, report.cells);
     }

@@ -10,7 +10,7 @@ use crate::out_path;
 use crate::output::{self, JsonRows};
 
 pub(crate) fn run(args: &SimulateArgs, common: &Common) -> Result<()> {
-    out_path::check("out", &args.out, out_path::Kind::Table, &[], args.force)?;
+    out_path::check("out", &args.out, out_path::Kind::Table, &[], args.force.into())?;
     let simulator = simulator(&args.process)?;
     let mut params = Params::none();
     if let Some(n) = args.n {
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &SimulateArgs, common: &Common) -> Result<()> {
     }
     if common.json {
         return output::json(
-            &json!({ "process": simulator.name, "rows": n, "features": d, "out": args.out, "seed": common.seed }),
+            &json!({ "process": simulator.name, "rows": n, "features": d, "out": output::path(&args.out), "seed": common.seed }),
         );
     }
     output::text(&format!("{n} rows with {d} features of `{}` in {}", simulator.name, args.out.display()))

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &TuneArgs, common: &Common) -> Result<()> {
     if let Some(records) = &args.records {
         let mut read: Vec<&Path> = vec![&args.data.data];
         read.extend(args.estimator.config.as_deref());
-        out_path::check("records", records, out_path::Kind::Trials, &read, false)?;
+        out_path::check("records", records, out_path::Kind::Trials, &read, out_path::Force::None)?;
     }
     let progress = Progress::new(common.quiet);
     let table = data::table(&data_args, None, &progress)?;

@@ -486,6 +486,7 @@ fn odd_numbers() -> Vec<Case> {
         fit("outcomes of 1e307", "f.csv", rows("e307", ""), 3, &["column `y`"]),
         fit("outcomes beyond all numbers", "f.csv", rows("e400", ""), 3, &["column `y`", "row 2"]),
         fit("a feature of 1e300", "f.csv", rows("", "e300"), 0, &["`x`", "squares overflow"]),
+        fit("a feature of 1e307", "f.csv", rows("", "e307"), 3, &["column `x`", "row 2", "divide"]),
         fit("a feature beyond all numbers", "f.csv", rows("", "e400"), 3, &["column `x`"]),
         fit("outcomes of 1e-320", "f.csv", rows("e-320", ""), 3, &["column `y`", "multiply"]),
     ]

@@ -37,6 +37,7 @@ use paretau_core::Result;
 pub use crate::calendar::DateOrder;
 pub use batches::BatchReader;
 pub use limit::default_max_memory;
+pub use news::news_files;
 pub use notation::Notation;
 pub use parts::{DataFiles, Part};
 pub use position::Position;

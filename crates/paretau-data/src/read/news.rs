@@ -10,6 +10,7 @@ use paretau_core::{Csr, Result};
 
 use super::limit::Budget;
 use super::lines::Lines;
+use super::source::Format;
 use crate::table::{Source, SparseBlock, Table, TableColumn, file_error};
 
 const Y_COLUMNS: [&str; 5] = ["t", "y", "ycf", "mu0", "mu1"];
@@ -38,6 +39,13 @@ pub(super) fn read(path: &Path, max_memory: u64) -> Result<Table> {
     table.source = Source { path: Some(pair.y.unwrap_or(pair.x)), first_line, ..Source::default() };
     table.notes = notes;
     Ok(table)
+}
+
+/// The files of the pair that a path names; none where it names no such pair.
+pub fn news_files(path: &Path) -> Vec<PathBuf> {
+    let is_news = Format::from_path(path).is_ok_and(|format| format == Format::News) && path.is_file();
+    let pair = if is_news { Pair::of(path).ok() } else { None };
+    pair.map_or_else(Vec::new, |pair| pair.y.into_iter().chain([pair.x]).collect())
 }
 
 /// The two files.

@@ -72,6 +72,19 @@ impl DataFiles {
         Ok(Some(files))
     }
 
+    /// Whether a file would be among those of this folder or glob if it were there, so that it would be read as data the next
+    /// time. Both are compared with the links in their folders resolved.
+    pub fn would_hold(path: &Path, file: &Path) -> bool {
+        let Some(relative) = within(path, file) else { return false };
+        let names: Vec<String> = relative.components().map(|c| c.as_os_str().to_string_lossy().into_owned()).collect();
+        let Some((name, folders)) = names.split_last() else { return false };
+        if path.is_dir() {
+            return is_data(name) && !folders.iter().any(|folder| is_hidden(folder));
+        }
+        let patterns = components(path);
+        leads_to(&patterns[first_pattern(&patterns)..], &names)
+    }
+
     /// A single file, under its own name.
     pub fn one(path: &Path) -> Self {
         let relative = path.file_name().map(PathBuf::from).unwrap_or_default();
@@ -217,18 +230,38 @@ fn is_hidden(name: &str) -> bool {
     name.starts_with(['.', '_'])
 }
 
-/// Names in a folder, with whether they are folders.
-fn entries(folder: &Path) -> Result<Vec<(String, bool)>> {
+/// A name in a folder.
+struct Entry {
+    name: String,
+    is_dir: bool,
+    /// Whether the name is text; what stands for it here has marks in place of the other bytes.
+    is_text: bool,
+}
+
+impl Entry {
+    /// A file that is left out in silence would make a wrong number.
+    fn check_name(&self, folder: &Path) -> Result<()> {
+        if self.is_text {
+            return Ok(());
+        }
+        let message = "its name has bytes that are no text (UTF-8); rename it, so that it can be read with the others";
+        Err(file_error(&folder.join(&self.name), None, None, message))
+    }
+}
+
+/// Names in a folder, sorted.
+fn entries(folder: &Path) -> Result<Vec<Entry>> {
     let io = |source| Error::Io { path: folder.to_owned(), source };
     let mut names = vec![];
     for entry in std::fs::read_dir(folder).map_err(io)? {
         let entry = entry.map_err(io)?;
-        let Ok(name) = entry.file_name().into_string() else { continue };
+        let name = entry.file_name();
+        let (name, is_text) = (name.to_string_lossy().into_owned(), name.to_str().is_some());
         // Links count as what they point to.
         let is_dir = std::fs::metadata(entry.path()).is_ok_and(|m| m.is_dir());
-        names.push((name, is_dir));
+        names.push(Entry { name, is_dir, is_text });
     }
-    names.sort();
+    names.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(names)
 }
 
@@ -238,21 +271,69 @@ fn walk(root: &Path, within: &Path, level: usize, found: &mut Vec<PathBuf>) -> R
     if level > MOST_LEVELS {
         return Err(file_error(&folder, None, None, "lies too deep; does a link lead back to a folder above?"));
     }
-    for (name, is_dir) in entries(&folder)? {
-        let relative = within.join(&name);
-        if is_dir && !is_hidden(&name) {
+    for entry in entries(&folder)? {
+        let relative = within.join(&entry.name);
+        if entry.is_dir && !is_hidden(&entry.name) {
+            entry.check_name(&folder)?;
             walk(root, &relative, level + 1, found)?;
-        } else if !is_dir && is_data(&name) {
+        } else if !entry.is_dir && is_data(&entry.name) {
+            entry.check_name(&folder)?;
             found.push(relative);
         }
     }
     Ok(())
 }
 
+/// The components of a path as text.
+fn components(path: &Path) -> Vec<String> {
+    path.components().map(|c| c.as_os_str().to_string_lossy().into_owned()).collect()
+}
+
+/// The place of the first component that is a pattern.
+fn first_pattern(parts: &[String]) -> usize {
+    parts.iter().position(|part| part.contains(['*', '?', '['])).unwrap_or(parts.len())
+}
+
+/// The path of a file within a folder, or within the folder that a glob starts in.
+fn within(path: &Path, file: &Path) -> Option<PathBuf> {
+    let root: PathBuf = if path.is_dir() {
+        path.to_owned()
+    } else {
+        let parts = components(path);
+        let first = first_pattern(&parts);
+        if first == parts.len() || path.is_file() {
+            return None;
+        }
+        parts[..first].iter().collect()
+    };
+    let resolved =
+        |folder: &Path| std::fs::canonicalize(if folder.as_os_str().is_empty() { Path::new(".") } else { folder }).ok();
+    let (root, folder) = (resolved(&root)?, resolved(file.parent()?)?);
+    Some(folder.strip_prefix(root).ok()?.join(file.file_name()?))
+}
+
+/// Whether these names, folder by folder, match the patterns.
+fn leads_to(patterns: &[String], names: &[String]) -> bool {
+    let Some((pattern, rest)) = patterns.split_first() else { return false };
+    let Some((name, deeper)) = names.split_first() else { return false };
+    if pattern == "**" {
+        return leads_to(rest, names) || (!deeper.is_empty() && !is_hidden(name) && leads_to(patterns, deeper));
+    }
+    if !matches(pattern, name) || (is_hidden(name) && !is_hidden(pattern)) {
+        return false;
+    }
+    match (rest, deeper) {
+        ([], []) => true,
+        // A folder that matches is read with all that is in it.
+        ([], [folders @ .., file]) => is_data(file) && !folders.iter().any(|folder| is_hidden(folder)),
+        _ => leads_to(rest, deeper),
+    }
+}
+
 /// The folder that a glob starts in, and the files within it that match.
 fn glob(pattern: &Path) -> Result<(PathBuf, Vec<PathBuf>)> {
-    let parts: Vec<String> = pattern.components().map(|c| c.as_os_str().to_string_lossy().into_owned()).collect();
-    let first = parts.iter().position(|part| part.contains(['*', '?', '['])).unwrap_or(parts.len());
+    let parts = components(pattern);
+    let first = first_pattern(&parts);
     let root: PathBuf = parts[..first].iter().collect();
     let mut found = vec![];
     let folder = if root.as_os_str().is_empty() { PathBuf::from(".") } else { root.clone() };
@@ -271,13 +352,15 @@ fn matching(root: &Path, within: &Path, patterns: &[String], level: usize, found
     if pattern == "**" {
         matching(root, within, rest, level, found)?;
     }
-    for (name, is_dir) in entries(&folder)? {
-        let relative = within.join(&name);
+    for entry in entries(&folder)? {
+        let Entry { name, is_dir, .. } = &entry;
+        let (relative, is_dir) = (within.join(name), *is_dir);
         if pattern == "**" {
-            if is_dir && !is_hidden(&name) {
+            if is_dir && !is_hidden(name) {
                 matching(root, &relative, patterns, level + 1, found)?;
             }
-        } else if matches(pattern, &name) && (!is_hidden(&name) || is_hidden(pattern)) {
+        } else if matches(pattern, name) && (!is_hidden(name) || is_hidden(pattern)) {
+            entry.check_name(&folder)?;
             match rest {
                 [] if is_dir => walk(root, &relative, level + 1, found)?,
                 [] => found.push(relative),
