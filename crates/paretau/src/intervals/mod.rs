@@ -11,6 +11,7 @@ use paretau_core::{
 use paretau_nuisance::{Observed, OutcomeStack};
 use serde::{Deserialize, Serialize};
 
+use self::calibration::{Bias, LINE, Trend};
 pub(crate) use self::half_samples::{FarHalves, HALVES_TASK, HalvesTask, Replicates, perform_halves, replicate};
 use self::individual::Individual;
 use crate::assessment::Weighted;
@@ -125,8 +126,8 @@ impl Spread {
 struct Confidence {
     /// The refits' spread; `None` where the estimator tells its own.
     spread: Option<Spread>,
-    /// Root of the mean squared bias, which is added in squares.
-    bias: f64,
+    /// What predictions miss systematically, which is added in squares.
+    bias: Bias,
 }
 
 /// What a model knows about the uncertainty of single rows.
@@ -139,9 +140,19 @@ pub(crate) struct Intervals {
 
 #[derive(Serialize, Deserialize)]
 struct Saved {
-    /// Per treated arm: bias and, where refits were made, the spread's offset.
-    confidence: Vec<Option<(f64, Option<f64>)>>,
+    /// Per treated arm.
+    confidence: Vec<Option<SavedArm>>,
     individual: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedArm {
+    /// Bias of all rows.
+    bias: f64,
+    /// Centre and slope of the bias that grows along a direction.
+    trend: Option<(f64, f64)>,
+    /// Where refits were made, the spread's offset.
+    spread: Option<f64>,
 }
 
 impl Intervals {
@@ -155,7 +166,7 @@ impl Intervals {
     ) -> Result<()> {
         let rows: Observed<'_> = weighted.rows()?;
         let scores = weighted.nuisance.scores(&rows, &weighted.weights.smooth);
-        let bias = |tau: &[f64]| calibration::bias(&rows, (&scores, tau), x, ctx.seed);
+        let bias = |tau: &[f64]| Bias::of(&rows, (&scores, tau), x, ctx);
         let confidence = match (replicates, own) {
             (Some(found), _) => Some(Confidence {
                 bias: bias(&found.tau)?,
@@ -182,12 +193,13 @@ impl Intervals {
             Some(spread) => Some(spread.predict(x)?),
             None => own,
         };
-        Ok(spread.map(|spread| spread.into_iter().map(|se| se.hypot(*bias)).collect()))
+        let Some(spread) = spread else { return Ok(None) };
+        Ok(Some(spread.into_iter().zip(bias.at(x)?).map(|(se, bias)| se.hypot(bias)).collect()))
     }
 
     /// Whether errors of an arm need the features that the nuisances read.
     pub(crate) fn reads_features(&self) -> bool {
-        self.confidence.iter().flatten().any(|arm| arm.spread.is_some())
+        self.confidence.iter().flatten().any(|arm| arm.spread.is_some() || arm.bias.trend.is_some())
     }
 
     /// Intervals of the individual effects of rows.
@@ -204,7 +216,13 @@ impl Intervals {
     }
 
     pub(crate) fn state(&self) -> Result<State> {
-        let saved = |arm: &Option<Confidence>| arm.as_ref().map(|c| (c.bias, c.spread.as_ref().map(|s| s.offset)));
+        let saved = |arm: &Option<Confidence>| {
+            arm.as_ref().map(|Confidence { spread, bias }| SavedArm {
+                bias: bias.spread,
+                trend: bias.trend.as_ref().map(|trend| (trend.centre, trend.slope)),
+                spread: spread.as_ref().map(|spread| spread.offset),
+            })
+        };
         let mut state = State::new(&Saved {
             confidence: self.confidence.iter().map(saved).collect(),
             individual: self.individual.is_some(),
@@ -212,6 +230,9 @@ impl Intervals {
         for (k, arm) in self.confidence.iter().enumerate() {
             if let Some(Confidence { spread: Some(spread), .. }) = arm {
                 state.nest(&format!("spread{k}"), spread.model.state()?);
+            }
+            if let Some(Confidence { bias: Bias { trend: Some(trend), .. }, .. }) = arm {
+                state.nest(&format!("trend{k}"), trend.model.state()?);
             }
         }
         if let Some(individual) = &self.individual {
@@ -222,16 +243,18 @@ impl Intervals {
 
     pub(crate) fn load(state: &State) -> Result<Self> {
         let Saved { confidence, individual } = state.parse()?;
-        let arm = |(k, arm): (usize, Option<(f64, Option<f64>)>)| -> Result<Option<Confidence>> {
-            let Some((bias, offset)) = arm else { return Ok(None) };
-            if !(bias >= 0.0 && bias.is_finite() && offset.is_none_or(f64::is_finite)) {
+        let arm = |(k, arm): (usize, Option<SavedArm>)| -> Result<Option<Confidence>> {
+            let Some(SavedArm { bias, trend, spread }) = arm else { return Ok(None) };
+            let sound = |v: f64| v >= 0.0 && v.is_finite();
+            let usable = trend.is_none_or(|(centre, slope)| centre.is_finite() && sound(slope));
+            if !(sound(bias) && usable && spread.is_none_or(f64::is_finite)) {
                 return Err(Error::bad_model("the errors of its effects are not usable numbers"));
             }
-            let load = |offset| -> Result<Spread> {
-                let model = TOOLBOX.base(SPREAD)?.load(&state.nested(&format!("spread{k}"))?)?;
-                Ok(Spread { model, offset })
-            };
-            Ok(Some(Confidence { spread: offset.map(load).transpose()?, bias }))
+            let model = |base: &str, name: &str| TOOLBOX.base(base)?.load(&state.nested(&format!("{name}{k}"))?);
+            let trend =
+                trend.map(|(centre, slope)| Ok(Trend { model: model(LINE, "trend")?, centre, slope })).transpose()?;
+            let spread = spread.map(|offset| Ok(Spread { model: model(SPREAD, "spread")?, offset })).transpose()?;
+            Ok(Some(Confidence { spread, bias: Bias { spread: bias, trend } }))
         };
         let confidence = confidence.into_iter().enumerate().map(arm).collect::<Result<_>>()?;
         let individual = if individual { Some(Individual::load(&state.nested("individual_models")?)?) } else { None };
