@@ -2,6 +2,9 @@
 //! `cargo run -p paretau-study --example person_intervals -- [--replicates 200] [--rows 500] [--refits 20]
 //! [--only NAME,…] [--estimators NAME[:KEY=VALUE…],…] [--level 0.95] [--seed 3000] [--out DIR]`.
 //!
+//! An estimator with `:arms=3` is fitted to rows of which a third, drawn by lot, has another treatment of half the effect; coverage
+//! is then that of both effects.
+//!
 //! Writes `records.jsonl`, one line per draw, and `table.md`; `experiments/person_intervals` holds the committed ones. Draws that
 //! the folder holds already are not drawn again, so that a run may be stopped and taken up; another build, or other rows, refits
 //! or levels, begin in a folder of their own.
@@ -150,7 +153,7 @@ struct Rows {
     oracle: Vec<f64>,
 }
 
-fn rows(process: &Process, n: usize, (seed, level): (Seed, f64)) -> paretau::Result<Rows> {
+fn rows(process: &Process, (n, arms): (usize, usize), (seed, level): (Seed, f64)) -> paretau::Result<Rows> {
     let reach = oracle_reach(process.noise, level);
     let mut rng = seed.named(process.name).rng();
     let (mut x, mut t, mut y) = (vec![vec![]; process.d], vec![], vec![]);
@@ -160,8 +163,14 @@ fn rows(process: &Process, n: usize, (seed, level): (Seed, f64)) -> paretau::Res
         let arm = rng.bernoulli(row.e);
         // Noise of the two potential outcomes is drawn apart.
         let (y0, y1) = (outcome(&mut rng, process.noise, row.mu0), outcome(&mut rng, process.noise, row.mu0 + row.tau));
-        t.push(f64::from(u8::from(arm)));
-        y.push(if arm { y1 } else { y0 });
+        // Drawn only where it is wanted, so that rows of two arms are the same without it.
+        if arms > 2 && rng.bernoulli(1.0 / 3.0) {
+            t.push(2.0);
+            y.push(outcome(&mut rng, process.noise, row.mu0 + row.tau / 2.0));
+        } else {
+            t.push(f64::from(u8::from(arm)));
+            y.push(if arm { y1 } else { y0 });
+        }
         tau.push(row.tau);
         own.push(y1 - y0);
         oracle.push(reach.unwrap_or_else(|| yes_no_reach(row.mu0, row.mu0 + row.tau, level)));
@@ -226,33 +235,51 @@ struct IndividualDraw {
 fn draw(process: &Process, estimator: &str, options: &Options, seed: u64) -> paretau::Result<Draw> {
     let mut settings = estimator.split(':');
     let name = settings.next().unwrap_or_default();
-    let params =
-        settings.filter_map(|s| s.split_once('=')).fold(Params::none(), |params, (key, value)| params.with(key, value));
-    let train = rows(process, options.rows, (Seed(seed), options.level))?;
+    let (mut params, mut arms) = (Params::none(), 2);
+    for (key, value) in settings.filter_map(|s| s.split_once('=')) {
+        match key {
+            "arms" => arms = value.parse().map_err(|_| paretau::Error::unfit("arms: a number is needed"))?,
+            _ => params = params.with(key, value),
+        }
+    }
+    let train = rows(process, (options.rows, arms), (Seed(seed), options.level))?;
     let fit = FitOptions { seed: Seed(seed), params, intervals: Some(options.refits), ..FitOptions::new(name) };
     let model = paretau::fit(train.table, &RoleSpec::new("t", "y"), &fit)?;
-    let fresh = rows(process, FRESH, (Seed(seed).named("fresh"), options.level))?;
-    let (effects, _) = model.contrast(&fresh.table)?;
-    let (lo, hi) = model.interval(&effects.tau, effects.se.as_deref(), options.level)?;
-    let mean = |of: &dyn Fn(usize) -> f64| short((0..FRESH).map(of).sum::<f64>() / FRESH as f64);
-    let is_within = |i: usize| lo[i] <= fresh.tau[i] && fresh.tau[i] <= hi[i];
-    let centre = fresh.tau.iter().sum::<f64>() / FRESH as f64;
+    let fresh = rows(process, (FRESH, 2), (Seed(seed).named("fresh"), options.level))?;
+    let mean = |of: &dyn Fn(usize) -> f64| (0..FRESH).map(of).sum::<f64>() / FRESH as f64;
+    let centre = mean(&|i| fresh.tau[i]);
     let mut outer: Vec<usize> = (0..FRESH).collect();
     outer.sort_by(|&a, &b| (fresh.tau[b] - centre).abs().total_cmp(&(fresh.tau[a] - centre).abs()).then(a.cmp(&b)));
     outer.truncate(FRESH / 10);
+    let contrasts = model.contrasts(&fresh.table)?;
+    // Sums over the treated arms: shares covered, among all and among the outer rows, squared error, half width.
+    let mut sums = [0.0; 4];
+    for (effects, share) in contrasts.iter().zip([1.0, 0.5]) {
+        let (lo, hi) = model.interval(&effects.tau, effects.se.as_deref(), options.level)?;
+        let truth = |i: usize| share * fresh.tau[i];
+        let is_within = |i: usize| lo[i] <= truth(i) && truth(i) <= hi[i];
+        let found = [
+            mean(&|i| f64::from(u8::from(is_within(i)))),
+            outer.iter().filter(|&&i| is_within(i)).count() as f64 / outer.len() as f64,
+            mean(&|i| (effects.tau[i] - truth(i)).powi(2)),
+            mean(&|i| (hi[i] - lo[i]) / 2.0),
+        ];
+        sums.iter_mut().zip(found).for_each(|(sum, found)| *sum += found / contrasts.len() as f64);
+    }
+    let [covered, covered_outer, squared, half_width] = sums;
     let individual = model.individual_interval(&fresh.table, options.level).ok().map(|(lo, hi)| IndividualDraw {
-        covered: mean(&|i| f64::from(u8::from(lo[i] <= fresh.own[i] && fresh.own[i] <= hi[i]))),
-        half_width: mean(&|i| (hi[i] - lo[i]) / 2.0),
-        oracle_half_width: mean(&|i| fresh.oracle[i]),
+        covered: short(mean(&|i| f64::from(u8::from(lo[i] <= fresh.own[i] && fresh.own[i] <= hi[i])))),
+        half_width: short(mean(&|i| (hi[i] - lo[i]) / 2.0)),
+        oracle_half_width: short(mean(&|i| fresh.oracle[i])),
     });
     Ok(Draw {
         process: process.name.to_owned(),
         estimator: estimator.to_owned(),
         seed,
-        covered: mean(&|i| f64::from(u8::from(is_within(i)))),
-        covered_outer: outer.iter().filter(|&&i| is_within(i)).count() as f64 / outer.len() as f64,
-        rmse: short(mean(&|i| (effects.tau[i] - fresh.tau[i]).powi(2)).sqrt()),
-        half_width: mean(&|i| (hi[i] - lo[i]) / 2.0),
+        covered: short(covered),
+        covered_outer: short(covered_outer),
+        rmse: short(squared.sqrt()),
+        half_width: short(half_width),
         individual,
     })
 }

@@ -6,10 +6,12 @@ mod half_samples;
 mod individual;
 
 use paretau_core::{
-    Effects, Error, EstimatorEntry, Features, FitContext, FittedRegressor, RegressionTask, Result, State, Target,
+    Effects, Error, EstimatorEntry, Features, FitContext, FittedRegressor, ParamKind, ParamSpec, RegressionTask,
+    Result, State, Target,
 };
 use paretau_nuisance::{Observed, OutcomeStack};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use self::calibration::{Bias, LINE, Trend};
 pub(crate) use self::half_samples::{FarHalves, HALVES_TASK, HalvesTask, Replicates, perform_halves, replicate};
@@ -65,11 +67,33 @@ impl IntervalKind {
 
 /// Estimators whose intervals of the conditional effect may be made from refits: those for which `experiments/person_intervals`
 /// says how often they hold the truth.
-pub(crate) const MEASURED: &[&str] = &["lr-2", "t-learner", "x-learner"];
+const MEASURED: &[&str] = &["lr-2", "t-learner", "x-learner"];
+/// Base learners on which these stood when that was measured, with whatever parameters.
+const MEASURED_BASES: &[&str] = &["forest", "ridge"];
 
-/// Whether intervals of the conditional effect may be made from refits of an estimator.
-pub(crate) fn refits_are_measured(entry: &dyn EstimatorEntry) -> bool {
-    MEASURED.contains(&entry.info().name)
+/// Whether intervals of the conditional effect may be made from refits of an estimator with these parameters, as
+/// [`EstimatorEntry::resolved`] gives them.
+pub(crate) fn refits_are_measured(entry: &dyn EstimatorEntry, params: &Value) -> bool {
+    let base_is_measured = |spec: &ParamSpec| match &params[spec.name] {
+        Value::Null => true,
+        base => base.as_str().or_else(|| base["name"].as_str()).is_some_and(|name| MEASURED_BASES.contains(&name)),
+    };
+    // The propensity's learner has hardly a say in the effects.
+    let mut bases = entry.params().iter().filter(|spec| is_base(spec.kind) && spec.name != "propensity_base");
+    MEASURED.contains(&entry.info().name) && bases.all(base_is_measured)
+}
+
+fn is_base(kind: ParamKind) -> bool {
+    match kind {
+        ParamKind::Base => true,
+        ParamKind::Auto(inner) => is_base(*inner),
+        _ => false,
+    }
+}
+
+/// Which those are, in words.
+pub(crate) fn measured_refits() -> String {
+    format!("{} with base learners {}", MEASURED.join(", "), MEASURED_BASES.join(" and "))
 }
 
 /// The base learner of the spread.
@@ -264,3 +288,27 @@ impl Intervals {
 
 /// How intervals come to be there.
 pub(crate) const REMEDY: &str = "`fit --intervals 40` (in Python `fit(..., intervals=40)`)";
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use paretau_core::Params;
+
+    use super::*;
+    use crate::registry::find;
+
+    #[test]
+    fn refits_are_offered_where_they_were_measured() {
+        let offered = |name: &str, params: Params| {
+            let entry = find(name).unwrap();
+            refits_are_measured(entry, &entry.resolved(&params).unwrap())
+        };
+        let with = |name: &str, value: &str| Params::none().with(name, value);
+        assert!(offered("lr-2", Params::none()) && offered("t-learner", Params::none()));
+        assert!(
+            offered("x-learner", with("base", "ridge")) && offered("x-learner", with("propensity_base", "boosting"))
+        );
+        assert!(!offered("t-learner", with("base", "boosting")) && !offered("x-learner", with("effect_base", "mlp")));
+        assert!(!offered("dr-learner", Params::none()) && !offered("auto", Params::none()));
+    }
+}
