@@ -72,7 +72,18 @@ fn a_forest_is_scored_out_of_bag_on_its_own_rows() {
     let flattered = json(at, &["evaluate", "m.paretau", "people.csv", "--in-sample"]);
     let number = |document: &serde_json::Value, name: &str| document[name].as_f64().unwrap();
     // The same rows by predictions that saw them: the ranking looks better than it is.
-    assert!(number(&flattered, "autoc") > number(&own, "autoc") + 2.0 * number(&own, "autoc_se"), "{flattered} {own}");
+    assert!(
+        number(&flattered, "autoc") > number(&own, "autoc") + 2.0 * number(&flattered, "autoc_se"),
+        "{flattered} {own}"
+    );
+    // Out of bag these lean below 0, so that they are bounded from below and have no interval of two sides.
+    for name in ["autoc", "qini", "auuc", "calibration"] {
+        assert!(own[format!("{name}_se")].is_null() && flattered[format!("{name}_se")].is_number(), "{own}");
+        assert!(number(&own, &format!("{name}_lower")) < number(&own, name), "{own}");
+    }
+    assert!(own["r_score_se"].is_number() && own["notes"].to_string().contains("one-sided 95 % lower limit"), "{own}");
+    let text = ok(at, &["evaluate", "m.paretau", "people.csv", "--quiet"]);
+    assert!(text.contains("at least -"), "{text}");
 }
 
 #[test]

@@ -70,6 +70,12 @@ fn nhefs_quitting_adds_more_than_three_kilograms() {
     let khats = diagnosis["overlap"]["arms"].as_array().unwrap();
     assert!(khats.iter().all(|arm| number(arm, &["khat"]) < number(arm, &["khat_threshold"])), "{khats:?}");
     assert!(ok(at, &["diagnose", "model.paretau"]).contains("propensities from"));
+    // Fair overlap and nothing post-treatment: no alarm, and the answer does not fall with a cause twice as strong as age.
+    let words =
+        ok(at, &[&["fit", path], &columns[..], &ignore[..], &["-e", "lr-2", "--out", "again.paretau"]].concat());
+    assert!(words.contains("average effect of `qsmk` on `wt82_71`: 3.") && !words.contains("warning:"), "{words}");
+    let words = ok(at, &["sensitivity", "model.paretau", path, "--benchmark", "age"]);
+    assert!(words.contains("twice as strong as `age` would not erase this"), "{words}");
 }
 
 /// The outcome is wt82 − wt71: with both among the features nothing is left for the treatment to do, and that must be reported.
@@ -111,10 +117,19 @@ fn hillstrom_is_a_trial_with_text_arms() {
     assert_eq!(asked.status.code(), Some(3));
     assert!(stderr.contains("`No E-Mail` (21306 rows)") && stderr.contains("--treated-value"), "{stderr}");
     let arms = ["--treated-value", "Womens E-Mail", "--control-value", "No E-Mail"];
-    let out = ["--estimator", "lr-2", "--out", "model.paretau"];
+    let out = ["--estimator", "lr-2", "--by", "womens", "--out", "model.paretau"];
     let fit = json(at, &[&["fit", path], &columns[..], &arms[..], &out[..]].concat());
     let [ate, lo, hi] = average(&fit, "ate");
     assert!((ate - 0.0452).abs() < 0.002 && lo > 0.035 && hi < 0.055, "{ate} ({lo} to {hi})");
+    // Whoever bought women's things before is the one whom this e-mail brings: differences of means within the two groups.
+    for (group, (level, truth)) in
+        fit["groups"]["groups"].as_array().unwrap().iter().zip([("0", 0.0111), ("1", 0.0731)])
+    {
+        let [value, lo, hi] = ["value", "lo", "hi"].map(|part| number(group, &["effect", part]));
+        assert_eq!(group["level"], level, "{group}");
+        assert!((value - truth).abs() < 0.003 && lo < truth && truth < hi && hi - lo < 0.025, "{group}");
+    }
+    assert_eq!(fit["warnings"], serde_json::json!([]), "a trial of 42 693 people gives no reason to warn");
     let names: Vec<_> = fit["arms"].as_array().unwrap().iter().map(|arm| arm["name"].clone()).collect();
     assert_eq!(names, ["No E-Mail", "Womens E-Mail"]);
     assert!(fit["notes"].to_string().contains("21307 of 64000 rows have another treatment"), "{}", fit["notes"]);
@@ -145,6 +160,23 @@ fn jobs_warns_of_arms_that_hardly_overlap() {
     let averages = &fit["averages"];
     assert_ne!(averages["headline"], "ate", "{averages}");
     assert!(averages["extrapolated"].as_array().unwrap().iter().any(|e| e["population"] == "ate"), "{averages}");
+    // Whatever the estimator, the words are the same: the answer is not over everyone, what is has no interval, the headline
+    // claims no harm, and the reader is warned.
+    let lines: Vec<String> = ["lr-2", "dr-learner"]
+        .map(|name| ok(at, &[&["fit", path], &columns[..], &["-e", name, "--out", "m.paretau"]].concat()))
+        .map(|words| {
+            for found in
+                ["; not over everyone, because", "extrapolated, so without an interval: over everyone -", "warning: "]
+            {
+                assert!(words.contains(found), "{found}: {words}");
+            }
+            assert!(words.contains("nearly tell the arms apart, and effects rest on extrapolation"), "{words}");
+            words.lines().filter(|line| line.contains("average effect") || line.contains("over the treated")).collect()
+        })
+        .into();
+    assert_eq!(lines[0], lines[1]);
+    let headline = averages["headline"].as_str().unwrap();
+    assert!(average(&fit, headline)[1] < 0.0 && average(&fit, headline)[2] > 0.0, "{averages}");
     let words = ok(at, &["report", "model.paretau", "--out", "r.html"]);
     let page = std::fs::read_to_string(at.join("r.html")).unwrap();
     assert!(!page.contains("the average effect (ATE)"), "{words}");
@@ -165,11 +197,17 @@ fn twins_needs_its_known_propensity() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     let columns = ["--treatment", "T", "--outcome", "yf", "--truth", "y0,y1", "--estimator", "lr-2"];
-    let known = ["--propensity", "Propensity", "--out", "model.paretau"];
+    let known = ["--propensity", "Propensity", "--by", "csex", "--out", "model.paretau"];
     let truth = -0.025_200;
     let fit = json(at, &[&["fit", path], &columns[..], &known[..]].concat());
     let [ate, lo, hi] = average(&fit, "ate");
     assert!((ate - truth).abs() < 0.012 && lo < truth && truth < hi, "{ate} ({lo} to {hi})");
+    // Groups too, at once. That the known propensity does not balance the order of birth is said, with its name.
+    for (group, truth) in fit["groups"]["groups"].as_array().unwrap().iter().zip([-0.024_100, -0.026_325]) {
+        let band: Vec<f64> = group["band"].as_array().unwrap().iter().map(|end| end.as_f64().unwrap()).collect();
+        assert!(band[0] < truth && truth < band[1] && band[1] - band[0] < 0.1, "{group}");
+    }
+    assert!(fit["warnings"].to_string().contains("most of all bord"), "{}", fit["warnings"]);
     let blind = json(at, &[&["fit", path], &columns[..], &["--out", "blind.paretau"]].concat());
     assert!(average(&blind, "ate")[2] < truth, "the features alone do not undo the selection");
     let notes = blind["notes"].to_string();

@@ -259,8 +259,9 @@ impl CausalForest {
         if config.honest.is_none() && !shape.honest {
             diagnostics.warn(
                 "trees-not-honest",
-                "trees that use the same rows for splits and for leaves fitted unseen rows better here, so these are used; their intervals \
-                 are narrower than they should be. Set honest=true for intervals with a known coverage.",
+                "trees that use the same rows for splits and for leaves fitted unseen rows better here, so these are used; the standard \
+                 errors of their little bags are too small by themselves, and intervals are wider than these by the bias that \
+                 held-out scores show. Set honest=true for the errors that the theory is about.",
             );
         }
         diagnostics.note("splits_by_mse", f64::from(u8::from(shape.criterion == Criterion::Mse)));

@@ -51,6 +51,12 @@ impl Score {
         Some((self.value - half, self.value + half))
     }
 
+    /// The limit that the number lies above with probability `level`, when there is a standard error.
+    pub fn lower_limit(&self, level: f64) -> Option<f64> {
+        let quantile = self.df.map_or_else(|| normal_quantile(level), |df| student_quantile(level, df));
+        Some(self.value - self.se? * quantile)
+    }
+
     /// One-sided p-value of "the number is not above 0".
     pub fn p_above_zero(&self) -> Option<f64> {
         let se = self.se?;

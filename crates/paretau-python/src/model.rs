@@ -354,6 +354,9 @@ pub(crate) fn evaluate(
         if let Some(se) = named.score.se {
             out.insert(format!("{}_se", named.name), Value::from(se));
         }
+        if let Some(limit) = found.at_least.get(named.name) {
+            out.insert(format!("{}_lower", named.name), Value::from(*limit));
+        }
     }
     if let Some(p) = found.heterogeneity.p {
         out.insert("heterogeneity_p".to_owned(), Value::from(p));

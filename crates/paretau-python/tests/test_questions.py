@@ -102,6 +102,9 @@ def test_calibration_and_ranking_of_training_rows_and_of_others(forest, study):
     assert len(groups) == 4 and groups[0]["seen"] < groups[-1]["seen"] and sum(g["n"] for g in groups) == len(y)
     ranking = forest.rank_average_treatment_effect(target="QINI")
     assert ranking.estimate > 4 * ranking.stderr and ranking.pvalue() < 1e-4 and ranking.q[-1] == 1.0 and ranking.toc[-1] == 0.0
+    # Of the training rows it may be shown to pay, never to do harm.
+    assert ranking.one_sided and ranking.conf_int()[1] == np.inf and "at least" in str(ranking)
+    assert ranking.conf_int()[0] == pytest.approx(ranking.estimate - 1.6449 * ranking.stderr, abs=1e-3 * ranking.stderr)
     random = forest.rank_average_treatment_effect(np.random.default_rng(0).normal(size=len(y)))
     assert abs(random.estimate) < 4 * random.stderr
     with pytest.raises(paretau.UsageError, match="AUTOC"):
@@ -118,6 +121,9 @@ def test_calibration_and_ranking_of_training_rows_and_of_others(forest, study):
     assert aside["differential"] == pytest.approx(scores["calibration"])
     gain = line.rank_average_treatment_effect(X=X[800:], y=y[800:], treatment=t[800:])
     assert gain.estimate == pytest.approx(scores["autoc"])
+    assert not gain.one_sided and np.isfinite(gain.conf_int()[1])
+    out_of_bag = forest.evaluate(X, y, treatment=t)
+    assert out_of_bag["autoc_lower"] < out_of_bag["autoc"] and "autoc_se" not in out_of_bag and "autoc_se" in scores
 
 
 def test_held_out_effects_are_there_until_the_model_is_read_again(forest, study, tmp_path):

@@ -25,6 +25,13 @@ const LEAST_NEW_ROWS: usize = 100;
 /// Those of each arm.
 const LEAST_NEW_ROWS_PER_ARM: usize = 10;
 
+/// Scores whose sign is the question. Of out-of-bag predictions they lie a standard error too low where effects do not differ
+/// (experiments/coverage, null_tests.md): a row's outcome is missing from its own prediction, so that the two go against each
+/// other. "Above" is a statement that this cannot bring about; "below" is not.
+const LEANING: [&str; 4] = ["autoc", "qini", "auuc", "calibration"];
+/// Level of their limits.
+const LEVEL: f64 = 0.95;
+
 /// How to score.
 #[derive(Clone, Copy)]
 pub struct EvaluateOptions<'a> {
@@ -71,6 +78,8 @@ pub enum Basis {
 pub struct Evaluation {
     /// All metrics that the rows allow.
     pub scores: Vec<NamedScore>,
+    /// One-sided 95 % lower limits of scores that have no standard error because an interval of two sides would mislead.
+    pub at_least: BTreeMap<&'static str, f64>,
     /// Whether effects differ between people, as far as the predictions tell.
     pub heterogeneity: Heterogeneity,
     /// What kind of predictions were scored.
@@ -122,18 +131,25 @@ impl HeldOutScores {
                     .to_owned(),
             );
         }
-        // A row's outcome is missing from its own prediction, so that the two go against each other: without any effect of the
-        // features, the slope and the ranks seem to be below nothing (experiments/coverage, null_tests.md).
-        if ["calibration", "autoc", "qini"].iter().any(|name| self.scores.get(*name).is_some_and(|s| s.value < 0.0)) {
-            notes.push(
-                "calibration, autoc and qini of out-of-bag predictions lean below 0 where effects hardly differ: read one below 0 as \
-                 none, whatever its standard error, or score rows that were kept aside"
-                    .to_owned(),
-            );
-        }
         let named = |name| self.scores.get(name).map(|&score| NamedScore { name, score });
-        let scores = METRICS.iter().filter_map(|metric| named(metric.name)).collect();
-        Evaluation::new(scores, Basis::OutOfBag, (self.n_rows, self.n_rows), notes)
+        let mut scores: Vec<NamedScore> = METRICS.iter().filter_map(|metric| named(metric.name)).collect();
+        let slope = slope(&scores);
+        let leaning = scores.iter_mut().filter(|named| LEANING.contains(&named.name));
+        let limited = leaning.filter_map(|named| {
+            let limit = named.score.lower_limit(LEVEL)?;
+            named.score = Score::plain(named.score.value);
+            Some((named.name, limit))
+        });
+        let at_least: BTreeMap<_, _> = limited.collect();
+        if !at_least.is_empty() {
+            notes.push(format!(
+                "a row's outcome is missing from its own out-of-bag prediction, which draws {} down: they have a one-sided 95 % \
+                 lower limit in place of an error; score rows that were kept aside for an interval",
+                METRICS.iter().map(|m| m.name).filter(|name| at_least.contains_key(name)).collect::<Vec<_>>().join(", ")
+            ));
+        }
+        let counts = (self.n_rows, self.n_rows);
+        Evaluation { at_least, ..Evaluation::with_slope(scores, slope, Basis::OutOfBag, counts, notes) }
     }
 }
 
@@ -191,9 +207,25 @@ pub fn evaluate(model: &Model, table: Table, roles: &RoleSpec, options: &Evaluat
 
 impl Evaluation {
     fn new(scores: Vec<NamedScore>, basis: Basis, (n_rows, learned_from): (usize, usize), notes: Vec<String>) -> Self {
-        let slope = scores.iter().find(|named| named.name == "calibration").map(|named| named.score);
-        Self { heterogeneity: Heterogeneity::of(slope), scores, basis, n_rows, learned_from, notes }
+        let slope = slope(&scores);
+        Self::with_slope(scores, slope, basis, (n_rows, learned_from), notes)
     }
+
+    fn with_slope(
+        scores: Vec<NamedScore>,
+        slope: Option<Score>,
+        basis: Basis,
+        (n_rows, learned_from): (usize, usize),
+        notes: Vec<String>,
+    ) -> Self {
+        let heterogeneity = Heterogeneity::of(slope);
+        Self { heterogeneity, scores, at_least: BTreeMap::new(), basis, n_rows, learned_from, notes }
+    }
+}
+
+/// The slope of the calibration regression.
+fn slope(scores: &[NamedScore]) -> Option<Score> {
+    scores.iter().find(|named| named.name == "calibration").map(|named| named.score)
 }
 
 /// Scores of the model's predictions for rows, whatever they are.

@@ -5,14 +5,14 @@ use paretau_core::{
     Observer, Params, Result, Seed, Silent, Toolbox, Want, Warning,
 };
 use paretau_data::{RoleSpec, Table};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::about::{About, Arm, Population};
 use crate::assessment::{Assessment, Wishes};
 use crate::contrasts::Contrasts;
 use crate::fingerprint::Fingerprint;
 use crate::identity::{self, IdentifiedStore};
-use crate::intervals::{FarHalves, HalvesTask, MEASURED, Replicates, refits_are_measured, replicate};
+use crate::intervals::{FarHalves, HalvesTask, Replicates, measured_refits, refits_are_measured, replicate};
 use crate::model::{Model, TrainingRows};
 use crate::prepared::{ArmsWanted, Prepared};
 use crate::task::Executor;
@@ -138,7 +138,7 @@ pub fn fit_on(
                     split: 0,
                 },
             });
-            uncertainty(entry, (estimator.as_ref(), far.as_ref()), &fitted.prepared, n_fits, &ctx)?
+            uncertainty((entry, &params), (estimator.as_ref(), far.as_ref()), &fitted.prepared, n_fits, &ctx)?
         }
     };
     let wishes = Wishes { by: &by, n_rows, estimand: options.estimand, uncertainty };
@@ -210,7 +210,7 @@ pub(crate) struct Uncertainty {
 
 /// Refits where the estimator does not tell its own errors and refits have been measured.
 fn uncertainty(
-    entry: &dyn EstimatorEntry,
+    (entry, params): (&dyn EstimatorEntry, &Value),
     (estimator, far): (&dyn Estimator, Option<&FarHalves<'_>>),
     prepared: &Prepared,
     n_fits: usize,
@@ -219,15 +219,15 @@ fn uncertainty(
     let own = entry.info().abilities.intervals;
     let replicates = if own {
         None
-    } else if refits_are_measured(entry) {
+    } else if refits_are_measured(entry, params) {
         Some(replicate(estimator, &prepared.design, n_fits, ctx, far)?)
     } else {
         ctx.event(&Event::Note {
             message: format!(
-                "`{}` is not refitted for intervals of the conditional effect: how often they hold the truth has been measured for \
-                 {} and causal-forest only; intervals of the individual effect are kept",
+                "`{}` with these parameters is not refitted for intervals of the conditional effect: how often they hold the truth \
+                 has been measured for causal-forest, causal-forest-dml, {} only; intervals of the individual effect are kept",
                 entry.info().name,
-                MEASURED.join(", ")
+                measured_refits()
             ),
         });
         None

@@ -267,6 +267,7 @@ impl TrainingEvidence {
             scores: self.nuisance.scores(&self.observed(), &self.inverse_weights),
             nuisance: self.nuisance.clone(),
             tau: self.tau.clone(),
+            of_training: true,
             rows: self.rows.clone(),
             n_rows: self.n_rows,
             seed: self.seed,

@@ -245,7 +245,7 @@ impl Model {
     pub fn interval(&self, tau: &[f64], se: Option<&[f64]>, level: f64) -> Result<(Vec<f64>, Vec<f64>)> {
         let se = se.ok_or_else(|| Error::Unsupported {
             estimator: self.about.estimator.clone(),
-            message: if intervals::refits_are_measured(self.entry) {
+            message: if intervals::refits_are_measured(self.entry, &self.about.params) {
                 format!(
                     "gives no intervals of each row's effect as it was fitted; fit again with {REMEDY}, or fit `causal-forest`"
                 )

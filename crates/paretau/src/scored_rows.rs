@@ -31,6 +31,8 @@ pub struct ScoredRows {
     pub(crate) scores: Vec<f64>,
     /// Predicted effects that were made without the row; absent when the estimator has none for its training rows.
     pub(crate) tau: Option<Vec<f64>>,
+    /// Whether these are the rows of the fit, so that such predictions were made from all rows but a few.
+    pub(crate) of_training: bool,
     /// Where each row stands in the table.
     pub(crate) rows: Vec<usize>,
     /// Rows of that table.
@@ -59,6 +61,9 @@ pub struct Ranked {
     pub qini: Score,
     /// The curve.
     pub toc: Vec<TocBand>,
+    /// Whether errors hold on one side only: of the fit's own rows a row's outcome is missing from its own prediction, which
+    /// draws the ranking's gain down, so that only lower limits are to be read.
+    pub one_sided: bool,
 }
 
 impl ScoredRows {
@@ -89,6 +94,7 @@ impl ScoredRows {
             nuisance,
             scores,
             tau: Some(tau),
+            of_training: false,
             rows: assigned.rows.clone(),
             n_rows,
             seed,
@@ -183,7 +189,7 @@ impl ScoredRows {
         let rows = self.observed();
         let (autoc, qini) = rate(&rows, &self.scores, priority, self.seed);
         let toc = toc_band(&rows, &self.scores, priority, points.clamp(2, 1000), self.seed);
-        Ok(Ranked { autoc, qini, toc })
+        Ok(Ranked { autoc, qini, toc, one_sided: self.of_training && priorities.is_none() })
     }
 }
 
@@ -244,6 +250,7 @@ mod tests {
             nuisance: Nuisance::from_arms(vec![0.0; n], vec![0.0; n], vec![0.5; n]),
             scores: x.iter().map(|v| 2.0 + 3.0 * v + 0.1 * rng.normal()).collect(),
             tau: None,
+            of_training: true,
             // The table has a row in front that was left out.
             rows: (1..=n).collect(),
             n_rows: n + 1,
@@ -284,6 +291,7 @@ mod tests {
         priorities.extend(&rows.scores);
         let found = rows.rank(Some(&priorities), 10).unwrap();
         assert!(found.autoc.value > 4.0 * found.autoc.se.unwrap() && found.qini.value > 0.0 && found.toc.len() == 10);
+        assert!(!found.one_sided);
         priorities[7] = f64::NAN;
         assert!(rows.rank(Some(&priorities), 10).unwrap_err().to_string().contains("row 8"));
         assert!(rows.rank(Some(&priorities[1..]), 10).is_err());

@@ -20,11 +20,12 @@ pub(crate) fn run(args: &EvaluateArgs, common: &Common) -> Result<()> {
     if common.json { output::json(&document(&found)) } else { output::text(&readable(&found)) }
 }
 
-/// Each metric under its name and its error under `NAME_se`, then what was scored.
+/// Each metric under its name, its error under `NAME_se` or its lower limit under `NAME_lower`, then what was scored.
 fn document(found: &Evaluation) -> Value {
     let scores = found.scores.iter().flat_map(|s| {
         let error = s.score.se.map(|se| (format!("{}_se", s.name), json!(se)));
-        [Some((s.name.to_owned(), json!(s.score.value))), error]
+        let limit = found.at_least.get(s.name).map(|limit| (format!("{}_lower", s.name), json!(limit)));
+        [Some((s.name.to_owned(), json!(s.score.value))), error, limit]
     });
     let mut document: Map<String, Value> = scores.flatten().collect();
     let heterogeneity = json!({
@@ -52,7 +53,11 @@ fn readable(found: &Evaluation) -> String {
             vec![
                 s.name.to_owned(),
                 output::number(s.score.value),
-                s.score.se.map_or(String::new(), output::number),
+                match (s.score.se, found.at_least.get(s.name)) {
+                    (Some(se), _) => output::number(se),
+                    (None, Some(limit)) => format!("at least {}", output::number(*limit)),
+                    (None, None) => String::new(),
+                },
                 summary.to_owned(),
             ]
         })

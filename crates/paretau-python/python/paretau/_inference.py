@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import erfc, sqrt
+from math import erfc, inf, sqrt
 from statistics import NormalDist
 from typing import Any
 
@@ -129,16 +129,27 @@ class Ranking:
     toc: np.ndarray
     #: Standard errors of the curve.
     toc_stderr: np.ndarray
+    #: Whether errors hold on one side only. A ranking of the training rows by their out-of-bag effects is drawn down, because a
+    #: row's outcome is missing from its own effect: it may be shown to pay, but never to do harm.
+    one_sided: bool = False
 
     def conf_int(self, alpha: float = 0.05) -> tuple[float, float]:
-        """Interval of the area."""
+        """Interval of the area: of two sides, or from a lower limit upwards where errors hold on one side only."""
+        if self.one_sided:
+            check_alpha(alpha)
+            return self.estimate - NormalDist().inv_cdf(1.0 - alpha) * self.stderr, inf
         half = normal_quantile(alpha) * self.stderr
         return self.estimate - half, self.estimate + half
 
     def pvalue(self) -> float:
-        """Two-sided p-value of the ranking telling nothing."""
-        return erfc(abs(self.estimate / self.stderr) / sqrt(2.0)) if self.stderr > 0 else 1.0
+        """p-value of the ranking telling nothing: two-sided, or against "it pays" where errors hold on one side only."""
+        if self.stderr <= 0:
+            return 1.0
+        z = self.estimate / self.stderr
+        return 0.5 * erfc(z / sqrt(2.0)) if self.one_sided else erfc(abs(z) / sqrt(2.0))
 
     def __str__(self) -> str:
         low, high = self.conf_int()
+        if self.one_sided:
+            return f"{self.target} {self.estimate:.4g} (at least {low:.4g} at 95 %, one-sided p = {self.pvalue():.3g})"
         return f"{self.target} {self.estimate:.4g} (95 % interval {low:.4g} to {high:.4g}, p = {self.pvalue():.3g})"

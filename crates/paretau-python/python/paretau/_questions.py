@@ -169,7 +169,8 @@ class Questions:
 
         `priorities` has a number for each row, made without looking at the rows' outcomes; without it the ranking is by the
         predicted effect, of the training rows where the estimator has predictions made without them, else of rows `X`, `y`
-        and `treatment` that were kept aside. `target` is "AUTOC" (gains concentrated in few) or "QINI" (spread over many).
+        and `treatment` that were kept aside. Of the training rows it has a lower limit and no interval of two sides, because a
+        row's outcome is missing from its own prediction. `target` is "AUTOC" (gains concentrated in few) or "QINI" (spread over many).
         """
         if target.upper() not in ("AUTOC", "QINI"):
             raise UsageError(f"target must be 'AUTOC' or 'QINI', not {target!r}")
@@ -185,6 +186,7 @@ class Questions:
             np.array([point["q"] for point in curve]),
             np.array([point["value"] for point in curve]),
             np.array([np.inf if point["se"] is None else point["se"] for point in curve]),
+            found["one_sided"],
         )
 
     def _scored(self, X: Any, y: Any, treatment: Any, arm: Any, rows: dict[str, Any]) -> ScoredRows:

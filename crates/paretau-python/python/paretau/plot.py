@@ -253,12 +253,17 @@ def toc(ranking: Ranking, ax: Any = None) -> Any:
     treating everyone."""
     ax = _axes(ax)
     known = np.isfinite(ranking.toc_stderr)
-    half = np.where(known, 1.96 * np.where(known, ranking.toc_stderr, 0.0), 0.0)
-    ax.fill_between(ranking.q, ranking.toc - half, ranking.toc + half, color=_CONTROL, alpha=0.25, linewidth=0, label="95 %, pointwise")
+    errors = np.where(known, ranking.toc_stderr, 0.0)
+    if ranking.one_sided:
+        low, high, label = ranking.toc - 1.645 * errors, ranking.toc, "above its lower end: 95 %, pointwise"
+    else:
+        low, high, label = ranking.toc - 1.96 * errors, ranking.toc + 1.96 * errors, "95 %, pointwise"
+    ax.fill_between(ranking.q, low, high, color=_CONTROL, alpha=0.25, linewidth=0, label=label)
     ax.plot(ranking.q, ranking.toc, "o-", markersize=3, color=_CONTROL)
     ax.axhline(0.0, color=_ACCENT, linewidth=0.8)
     low, high = ranking.conf_int()
-    title = f"Targeting curve: {ranking.target} {ranking.estimate:.3g} ({low:.3g} to {high:.3g})"
+    interval = f"at least {low:.3g}" if ranking.one_sided else f"{low:.3g} to {high:.3g}"
+    title = f"Targeting curve: {ranking.target} {ranking.estimate:.3g} ({interval})"
     ax.set(xlabel="share treated, highest priority first", ylabel="effect of the share minus that of all", title=title, xlim=(0, 1))
     ax.legend(frameon=False)
     return _plain(ax)

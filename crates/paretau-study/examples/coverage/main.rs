@@ -1,5 +1,5 @@
 //! How often intervals hold the truth, and how often tests cry wolf, over fresh draws of known processes:
-//! `cargo run --release -p paretau-study --example coverage -- [--replicates 200] [--only NAME,…] [--out DIR]`.
+//! `cargo run --release -p paretau-study --example coverage -- [--replicates 200] [--only NAME,…] [--seed 1000] [--out DIR]`.
 //!
 //! Writes `records.jsonl`, one line per draw, and `table.md`; `experiments/coverage` holds the committed ones. Draws that the
 //! folder's records hold already are not drawn again, so that a run may be stopped and taken up; a study of another build begins
@@ -12,8 +12,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use designs::{PROCESSES, Process, outcome};
+use designs::{PROCESSES, Process, Row, outcome};
 use paretau::data::{RoleSpec, Table, TableColumn};
+use paretau::nuisance::inference::clustered_mean;
 use paretau::{Averages, Estimate, FitOptions, GroupEffect, Model, Population, Seed, Severity};
 use paretau_report::{EffectNode, Interval};
 use rayon::prelude::*;
@@ -25,13 +26,14 @@ const BY: usize = 0;
 const POPULATION: usize = 400_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let (mut replicates, mut only, mut out, mut estimator) =
-        (200_u64, Vec::<String>::new(), PathBuf::from("coverage"), "lr-2".to_owned());
+    let (mut replicates, mut first, mut only, mut out, mut estimator) =
+        (200_u64, 1000_u64, Vec::<String>::new(), PathBuf::from("coverage"), "lr-2".to_owned());
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         let value = args.next().ok_or_else(|| format!("{arg} needs a value"))?;
         match arg.as_str() {
             "--replicates" => replicates = value.parse()?,
+            "--seed" => first = value.parse()?,
             "--only" => only = value.split(',').map(str::to_owned).collect(),
             "--out" => out = PathBuf::from(value),
             "--estimator" => estimator = value,
@@ -43,7 +45,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let wanted = |p: &&Process| only.is_empty() || only.iter().any(|o| o == p.name);
     for process in PROCESSES.iter().filter(wanted) {
         let missing: Vec<u64> =
-            (1000..1000 + replicates).filter(|seed| !study.records.contains_key(&key(process.name, *seed))).collect();
+            (first..first + replicates).filter(|seed| !study.records.contains_key(&key(process.name, *seed))).collect();
         if missing.is_empty() {
             continue;
         }
@@ -84,8 +86,16 @@ impl Study {
         let mut study = Self { out, records: BTreeMap::new() };
         if let Ok(lines) = std::fs::read_to_string(study.out.join("records.jsonl")) {
             for line in lines.lines() {
-                let record: Value = serde_json::from_str(line)?;
+                let mut record: Value = serde_json::from_str(line)?;
                 let process = record["process"].as_str().unwrap_or_default().to_owned();
+                // Records of earlier studies do not have it; it needs no fit.
+                if let (None, Some(known)) = (record.get("oracle"), PROCESSES.iter().find(|p| p.name == process)) {
+                    let (seed, truth) = (record["seed"].as_u64(), record["ate"]["truth"].as_f64());
+                    if let (Some(seed), Some(truth)) = (seed, truth) {
+                        record["oracle"] = oracle(known, Seed(seed), truth);
+                        shorten(&mut record);
+                    }
+                }
                 study.records.insert(key(&process, record["seed"].as_u64().unwrap_or_default()), record);
             }
         }
@@ -180,17 +190,38 @@ fn truth(process: &Process) -> Truth {
 }
 
 fn draw(process: &Process, seed: Seed) -> paretau::Result<Table> {
-    let mut rng = seed.named(process.name).rng();
     let (mut x, mut t, mut y) = (vec![vec![]; process.d], vec![], vec![]);
+    for_each_row(process, seed, |row, arm, outcome| {
+        y.push(outcome);
+        t.push(arm);
+        x.iter_mut().zip(row.x).for_each(|(column, v)| column.push(v));
+    });
+    let features = x.into_iter().enumerate().map(|(j, v)| TableColumn::number(format!("x{}", j + 1), v));
+    Table::new([TableColumn::number("t", t), TableColumn::number("y", y)].into_iter().chain(features).collect())
+}
+
+/// Rows of a draw with their arms and outcomes.
+fn for_each_row(process: &Process, seed: Seed, mut use_row: impl FnMut(Row, f64, f64)) {
+    let mut rng = seed.named(process.name).rng();
     for _ in 0..process.n {
         let row = (process.draw)(&mut rng, process.d);
         let arm = f64::from(u8::from(rng.bernoulli(row.e)));
-        y.push(outcome(&mut rng, process.noise, row.mu0 + arm * row.tau));
-        t.push(arm);
-        x.iter_mut().zip(row.x).for_each(|(column, v)| column.push(v));
+        let outcome = outcome(&mut rng, process.noise, row.mu0 + arm * row.tau);
+        use_row(row, arm, outcome);
     }
-    let features = x.into_iter().enumerate().map(|(j, v)| TableColumn::number(format!("x{}", j + 1), v));
-    Table::new([TableColumn::number("t", t), TableColumn::number("y", y)].into_iter().chain(features).collect())
+}
+
+/// Who knows propensities and expected outcomes averages the same rows without any error of nuisances: what is left is the luck of
+/// the draw, against which an estimate is to be held.
+fn oracle(process: &Process, seed: Seed, truth: f64) -> Value {
+    let mut scores = vec![];
+    for_each_row(process, seed, |row, arm, y| {
+        let weight = if arm > 0.5 { 1.0 / row.e } else { -1.0 / (1.0 - row.e) };
+        scores.push(row.tau + weight * (y - row.mu0 - arm * row.tau));
+    });
+    let score = clustered_mean(&scores, None, None);
+    let (lo, hi) = score.interval(0.95).unwrap_or((f64::NAN, f64::NAN));
+    json!({ "value": score.value, "se": score.se, "lo": lo, "hi": hi, "truth": truth })
 }
 
 fn replicate(process: &Process, truth: &Truth, seed: Seed, estimator: &str) -> paretau::Result<Value> {
@@ -213,6 +244,7 @@ fn replicate(process: &Process, truth: &Truth, seed: Seed, estimator: &str) -> p
         record["risk_ratio"] = ratios.risk_ratio.map_or(Value::Null, |e| entry(e, p1 / p0));
         record["odds_ratio"] = ratios.odds_ratio.map_or(Value::Null, |e| entry(e, odds(p1) / odds(p0)));
     }
+    record["oracle"] = oracle(process, seed, truth.averages[0]);
     record["overlap"] = overlap(&model);
     record["warned"] = json!(model.about().warnings.iter().any(|w| w.severity() == Severity::Serious));
     if let Some(found) = &model.about().groups {
@@ -263,8 +295,8 @@ fn overlap(model: &Model) -> Value {
 }
 
 const HEADER: &str = "\
-| process | what is hard | draws | ATE covered | bias/sd | se/sd | ATT | ATC | ATO | TMLE | headline covered | headline ATE | none | warned | groups | band | tree zero out | subgroups zero out | ratios |
-|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
+| process | what is hard | draws | ATE covered | oracle | bias/sd | se/sd | ATT | ATC | ATO | TMLE | headline covered | headline ATE | none | warned | groups | band | tree zero out | subgroups zero out | ratios |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
 ";
 
 fn summarise(process: &Process, records: &[Value]) -> String {
@@ -318,11 +350,12 @@ fn summarise(process: &Process, records: &[Value]) -> String {
     let (risk, odds) = (share("risk_ratio"), share("odds_ratio"));
     let ratios = if risk == "–" { risk } else { format!("{risk}, {odds}") };
     format!(
-        "| {} | {} | {} | {} | {:.2} | {:.2} | {} | {} | {} | {} | {of_headline} | {is_ate} | {none} | {warned} | {each} | {band} | {} | {} | {ratios} |\n",
+        "| {} | {} | {} | {} | {} | {:.2} | {:.2} | {} | {} | {} | {} | {of_headline} | {is_ate} | {none} | {warned} | {each} | {band} | {} | {} | {ratios} |\n",
         process.name,
         process.about,
         records.len(),
         shown("ate"),
+        share("oracle"),
         bias / sd.max(1e-12),
         se / sd.max(1e-12),
         shown("att"),

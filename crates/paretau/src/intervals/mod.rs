@@ -6,11 +6,14 @@ mod half_samples;
 mod individual;
 
 use paretau_core::{
-    Effects, Error, EstimatorEntry, Features, FitContext, FittedRegressor, RegressionTask, Result, State, Target,
+    Effects, Error, EstimatorEntry, Features, FitContext, FittedRegressor, ParamKind, ParamSpec, RegressionTask,
+    Result, State, Target,
 };
 use paretau_nuisance::{Observed, OutcomeStack};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use self::calibration::{Bias, LINE, Trend};
 pub(crate) use self::half_samples::{FarHalves, HALVES_TASK, HalvesTask, Replicates, perform_halves, replicate};
 use self::individual::Individual;
 use crate::assessment::Weighted;
@@ -64,11 +67,33 @@ impl IntervalKind {
 
 /// Estimators whose intervals of the conditional effect may be made from refits: those for which `experiments/person_intervals`
 /// says how often they hold the truth.
-pub(crate) const MEASURED: &[&str] = &["lr-2", "t-learner", "x-learner"];
+const MEASURED: &[&str] = &["lr-2", "t-learner", "x-learner"];
+/// Base learners on which these stood when that was measured, with whatever parameters.
+const MEASURED_BASES: &[&str] = &["forest", "ridge"];
 
-/// Whether intervals of the conditional effect may be made from refits of an estimator.
-pub(crate) fn refits_are_measured(entry: &dyn EstimatorEntry) -> bool {
-    MEASURED.contains(&entry.info().name)
+/// Whether intervals of the conditional effect may be made from refits of an estimator with these parameters, as
+/// [`EstimatorEntry::resolved`] gives them.
+pub(crate) fn refits_are_measured(entry: &dyn EstimatorEntry, params: &Value) -> bool {
+    let base_is_measured = |spec: &ParamSpec| match &params[spec.name] {
+        Value::Null => true,
+        base => base.as_str().or_else(|| base["name"].as_str()).is_some_and(|name| MEASURED_BASES.contains(&name)),
+    };
+    // The propensity's learner has hardly a say in the effects.
+    let mut bases = entry.params().iter().filter(|spec| is_base(spec.kind) && spec.name != "propensity_base");
+    MEASURED.contains(&entry.info().name) && bases.all(base_is_measured)
+}
+
+fn is_base(kind: ParamKind) -> bool {
+    match kind {
+        ParamKind::Base => true,
+        ParamKind::Auto(inner) => is_base(*inner),
+        _ => false,
+    }
+}
+
+/// Which those are, in words.
+pub(crate) fn measured_refits() -> String {
+    format!("{} with base learners {}", MEASURED.join(", "), MEASURED_BASES.join(" and "))
 }
 
 /// The base learner of the spread.
@@ -125,8 +150,8 @@ impl Spread {
 struct Confidence {
     /// The refits' spread; `None` where the estimator tells its own.
     spread: Option<Spread>,
-    /// Root of the mean squared bias, which is added in squares.
-    bias: f64,
+    /// What predictions miss systematically, which is added in squares.
+    bias: Bias,
 }
 
 /// What a model knows about the uncertainty of single rows.
@@ -139,9 +164,19 @@ pub(crate) struct Intervals {
 
 #[derive(Serialize, Deserialize)]
 struct Saved {
-    /// Per treated arm: bias and, where refits were made, the spread's offset.
-    confidence: Vec<Option<(f64, Option<f64>)>>,
+    /// Per treated arm.
+    confidence: Vec<Option<SavedArm>>,
     individual: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedArm {
+    /// Bias of all rows.
+    bias: f64,
+    /// Centre and slope of the bias that grows along a direction.
+    trend: Option<(f64, f64)>,
+    /// Where refits were made, the spread's offset.
+    spread: Option<f64>,
 }
 
 impl Intervals {
@@ -155,7 +190,7 @@ impl Intervals {
     ) -> Result<()> {
         let rows: Observed<'_> = weighted.rows()?;
         let scores = weighted.nuisance.scores(&rows, &weighted.weights.smooth);
-        let bias = |tau: &[f64]| calibration::bias(&rows, (&scores, tau), x, ctx.seed);
+        let bias = |tau: &[f64]| Bias::of(&rows, (&scores, tau), x, ctx);
         let confidence = match (replicates, own) {
             (Some(found), _) => Some(Confidence {
                 bias: bias(&found.tau)?,
@@ -182,12 +217,13 @@ impl Intervals {
             Some(spread) => Some(spread.predict(x)?),
             None => own,
         };
-        Ok(spread.map(|spread| spread.into_iter().map(|se| se.hypot(*bias)).collect()))
+        let Some(spread) = spread else { return Ok(None) };
+        Ok(Some(spread.into_iter().zip(bias.at(x)?).map(|(se, bias)| se.hypot(bias)).collect()))
     }
 
     /// Whether errors of an arm need the features that the nuisances read.
     pub(crate) fn reads_features(&self) -> bool {
-        self.confidence.iter().flatten().any(|arm| arm.spread.is_some())
+        self.confidence.iter().flatten().any(|arm| arm.spread.is_some() || arm.bias.trend.is_some())
     }
 
     /// Intervals of the individual effects of rows.
@@ -204,7 +240,13 @@ impl Intervals {
     }
 
     pub(crate) fn state(&self) -> Result<State> {
-        let saved = |arm: &Option<Confidence>| arm.as_ref().map(|c| (c.bias, c.spread.as_ref().map(|s| s.offset)));
+        let saved = |arm: &Option<Confidence>| {
+            arm.as_ref().map(|Confidence { spread, bias }| SavedArm {
+                bias: bias.spread,
+                trend: bias.trend.as_ref().map(|trend| (trend.centre, trend.slope)),
+                spread: spread.as_ref().map(|spread| spread.offset),
+            })
+        };
         let mut state = State::new(&Saved {
             confidence: self.confidence.iter().map(saved).collect(),
             individual: self.individual.is_some(),
@@ -212,6 +254,9 @@ impl Intervals {
         for (k, arm) in self.confidence.iter().enumerate() {
             if let Some(Confidence { spread: Some(spread), .. }) = arm {
                 state.nest(&format!("spread{k}"), spread.model.state()?);
+            }
+            if let Some(Confidence { bias: Bias { trend: Some(trend), .. }, .. }) = arm {
+                state.nest(&format!("trend{k}"), trend.model.state()?);
             }
         }
         if let Some(individual) = &self.individual {
@@ -222,16 +267,18 @@ impl Intervals {
 
     pub(crate) fn load(state: &State) -> Result<Self> {
         let Saved { confidence, individual } = state.parse()?;
-        let arm = |(k, arm): (usize, Option<(f64, Option<f64>)>)| -> Result<Option<Confidence>> {
-            let Some((bias, offset)) = arm else { return Ok(None) };
-            if !(bias >= 0.0 && bias.is_finite() && offset.is_none_or(f64::is_finite)) {
+        let arm = |(k, arm): (usize, Option<SavedArm>)| -> Result<Option<Confidence>> {
+            let Some(SavedArm { bias, trend, spread }) = arm else { return Ok(None) };
+            let sound = |v: f64| v >= 0.0 && v.is_finite();
+            let usable = trend.is_none_or(|(centre, slope)| centre.is_finite() && sound(slope));
+            if !(sound(bias) && usable && spread.is_none_or(f64::is_finite)) {
                 return Err(Error::bad_model("the errors of its effects are not usable numbers"));
             }
-            let load = |offset| -> Result<Spread> {
-                let model = TOOLBOX.base(SPREAD)?.load(&state.nested(&format!("spread{k}"))?)?;
-                Ok(Spread { model, offset })
-            };
-            Ok(Some(Confidence { spread: offset.map(load).transpose()?, bias }))
+            let model = |base: &str, name: &str| TOOLBOX.base(base)?.load(&state.nested(&format!("{name}{k}"))?);
+            let trend =
+                trend.map(|(centre, slope)| Ok(Trend { model: model(LINE, "trend")?, centre, slope })).transpose()?;
+            let spread = spread.map(|offset| Ok(Spread { model: model(SPREAD, "spread")?, offset })).transpose()?;
+            Ok(Some(Confidence { spread, bias: Bias { spread: bias, trend } }))
         };
         let confidence = confidence.into_iter().enumerate().map(arm).collect::<Result<_>>()?;
         let individual = if individual { Some(Individual::load(&state.nested("individual_models")?)?) } else { None };
@@ -241,3 +288,27 @@ impl Intervals {
 
 /// How intervals come to be there.
 pub(crate) const REMEDY: &str = "`fit --intervals 40` (in Python `fit(..., intervals=40)`)";
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use paretau_core::Params;
+
+    use super::*;
+    use crate::registry::find;
+
+    #[test]
+    fn refits_are_offered_where_they_were_measured() {
+        let offered = |name: &str, params: Params| {
+            let entry = find(name).unwrap();
+            refits_are_measured(entry, &entry.resolved(&params).unwrap())
+        };
+        let with = |name: &str, value: &str| Params::none().with(name, value);
+        assert!(offered("lr-2", Params::none()) && offered("t-learner", Params::none()));
+        assert!(
+            offered("x-learner", with("base", "ridge")) && offered("x-learner", with("propensity_base", "boosting"))
+        );
+        assert!(!offered("t-learner", with("base", "boosting")) && !offered("x-learner", with("effect_base", "mlp")));
+        assert!(!offered("dr-learner", Params::none()) && !offered("auto", Params::none()));
+    }
+}
