@@ -2,7 +2,7 @@
 //! the same in processor time).
 //!
 //! `cargo run --release --example time_steps -- WHAT …` with WHAT one of
-//! `step SHAPE SECONDS` (median milliseconds a training step, both phases), `step-batch-norm SHAPE SECONDS` (the same with batch
+//! `step SHAPE SECONDS` (median milliseconds per training step, both phases, and mean milliseconds of processor time), `step-batch-norm SHAPE SECONDS` (the same with batch
 //! normalisation), `wide D SECONDS` (without it, with D dense columns),
 //! `paper` (seconds of a whole `dpsw` fit with the paper's schedule on its synthetic data), `news` (peak megabytes of a process
 //! that fits `dpsw-norm` to News-like data), `predict MEMBERS` (rows a second at 177 columns, outcomes and effects), `predict-all
@@ -74,8 +74,8 @@ fn design(n: usize, d: usize, filled: f64) -> Design {
     Design::new(x, t, y).unwrap()
 }
 
-/// Median milliseconds per step over some seconds.
-fn step_time(shape: &Shape, seconds: f64, batch_norm: bool) -> f64 {
+/// Milliseconds per step over some seconds: their median, and the mean in processor time.
+fn step_time(shape: &Shape, seconds: f64, batch_norm: bool) -> Vec<f64> {
     let n = shape.batch;
     let design = design(n, shape.d, shape.filled);
     let rows: Vec<usize> = (0..n).collect();
@@ -114,7 +114,7 @@ fn step_time(shape: &Shape, seconds: f64, batch_norm: bool) -> f64 {
     batches.shuffle(0);
     let mut batch = Batch::default();
     let mut times = Vec::new();
-    let start = Instant::now();
+    let (start, before) = (Instant::now(), processor());
     let mut step = 0;
     while step < 5 || start.elapsed().as_secs_f64() < seconds {
         let now = Instant::now();
@@ -130,8 +130,9 @@ fn step_time(shape: &Shape, seconds: f64, batch_norm: bool) -> f64 {
         times.push(now.elapsed().as_secs_f64() * 1e3);
         step += 1;
     }
+    let work = (processor() - before) * 1e3 / times.len() as f64;
     times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
+    vec![times[times.len() / 2], work]
 }
 
 fn fit(name: &str, params: &Params, design: &Design, valid_share: f64) -> Box<dyn FittedModel> {
@@ -196,9 +197,9 @@ fn measure() {
     let number = |k: usize| args[k].parse::<f64>().unwrap();
     let answer = match args[0].as_str() {
         what @ ("step" | "step-batch-norm") => {
-            vec![step_time(SHAPES.iter().find(|s| s.name == args[1]).unwrap(), number(2), what != "step")]
+            step_time(SHAPES.iter().find(|s| s.name == args[1]).unwrap(), number(2), what != "step")
         }
-        "wide" => vec![step_time(&shape("wide", (number(1) as usize, 1000), (100, 100), 1.0), number(2), false)],
+        "wide" => step_time(&shape("wide", (number(1) as usize, 1000), (100, 100), 1.0), number(2), false),
         "paper" => {
             let design = paper_rows();
             let params = Params::none().with("settings", "paper-synthetic").with("members", 1);

@@ -39,6 +39,17 @@ impl<T: Real> Dropout<T> {
         if hash((index as u32).wrapping_mul(0x9e37_79b9) ^ self.key) >= self.threshold { self.scale } else { T::ZERO }
     }
 
+    /// [`Dropout::factor`] of the places from `start` on.
+    #[inline(always)]
+    pub fn factors(self, start: usize, out: &mut [T]) {
+        // Counted in the hash's own type, so that the loop becomes vector code.
+        let start = start as u32;
+        for (j, factor) in (0_u32..).zip(out) {
+            let mixed = hash(start.wrapping_add(j).wrapping_mul(0x9e37_79b9) ^ self.key);
+            *factor = if mixed >= self.threshold { self.scale } else { T::ZERO };
+        }
+    }
+
     /// What a kept value must be multiplied by to undo [`Dropout::factor`].
     #[inline(always)]
     pub fn unscale(self) -> T {
@@ -59,6 +70,14 @@ fn hash(mut x: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn factors_of_a_stretch_are_those_of_its_places() {
+        let mask = Dropout::<f32>::new(0.4, 5).unwrap();
+        let mut out = [7.0; 100];
+        mask.factors(31, &mut out);
+        assert!((0..100).all(|j| out[j] == mask.factor(31 + j)) && out.contains(&0.0));
+    }
 
     #[test]
     fn drops_the_asked_share_and_keeps_the_mean() {

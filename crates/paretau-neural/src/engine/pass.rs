@@ -15,6 +15,9 @@ pub const ROWS: usize = 256;
 /// Below this many values a second thread costs more than it brings.
 const SMALL: usize = 1 << 14;
 
+/// Values whose dropout factors are made at a time: in one loop with the activation, neither becomes vector code.
+const PIECE: usize = 64;
+
 /// Whether a pass over this many values is shared among threads.
 pub(super) fn worth_it(parallelism: Parallelism, values: usize) -> bool {
     parallelism == Parallelism::Rayon && values >= SMALL && rayon::current_num_threads() > 1
@@ -33,6 +36,7 @@ impl<T: Real> Vectorised for Forward<'_, T> {
     #[inline(always)]
     fn run<S: pulp::Simd, const FMA: bool>(self, _: S) {
         let width = self.bias.len();
+        let mut factors = [T::ZERO; PIECE];
         // The match is outside the loops, so that each loop holds one function and becomes vector code.
         macro_rules! rows {
             ($f:expr) => {
@@ -41,8 +45,13 @@ impl<T: Real> Vectorised for Forward<'_, T> {
                         None => z.iter_mut().zip(self.bias).for_each(|(z, b)| *z = $f.value::<T, FMA>(*z + *b)),
                         Some(mask) => {
                             let start = self.first + row * width;
-                            for (j, (z, b)) in z.iter_mut().zip(self.bias).enumerate() {
-                                *z = $f.value::<T, FMA>(*z + *b) * mask.factor(start + j);
+                            let pieces = z.chunks_mut(PIECE).zip(self.bias.chunks(PIECE)).enumerate();
+                            for (piece, (z, bias)) in pieces {
+                                let factors = &mut factors[..z.len()];
+                                mask.factors(start + piece * PIECE, factors);
+                                for ((z, b), factor) in z.iter_mut().zip(bias).zip(factors) {
+                                    *z = $f.value::<T, FMA>(*z + *b) * *factor;
+                                }
                             }
                         }
                     }
@@ -92,6 +101,7 @@ impl<T: Real> Vectorised for Backward<'_, T> {
     #[inline(always)]
     fn run<S: pulp::Simd, const FMA: bool>(self, _: S) {
         let width = self.sums.len();
+        let mut factors = [T::ZERO; PIECE];
         self.sums.fill(T::ZERO);
         macro_rules! rows {
             ($f:expr) => {
@@ -105,9 +115,15 @@ impl<T: Real> Vectorised for Backward<'_, T> {
                         }
                         Some(mask) => {
                             let (start, unscale) = (self.first + row * width, mask.unscale());
-                            for (j, ((dz, y), sum)) in dz.iter_mut().zip(y).zip(self.sums.iter_mut()).enumerate() {
-                                *dz *= $f.slope::<T, FMA>(*y * unscale) * mask.factor(start + j);
-                                *sum += *dz;
+                            let sums = self.sums.chunks_mut(PIECE);
+                            let pieces = dz.chunks_mut(PIECE).zip(y.chunks(PIECE)).zip(sums).enumerate();
+                            for (piece, ((dz, y), sums)) in pieces {
+                                let factors = &mut factors[..dz.len()];
+                                mask.factors(start + piece * PIECE, factors);
+                                for (((dz, y), sum), factor) in dz.iter_mut().zip(y).zip(sums).zip(factors) {
+                                    *dz *= $f.slope::<T, FMA>(*y * unscale) * *factor;
+                                    *sum += *dz;
+                                }
                             }
                         }
                     }
