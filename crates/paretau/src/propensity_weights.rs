@@ -19,7 +19,8 @@ use crate::registry::TOOLBOX;
 pub struct PropensityWeights {
     /// How tables become the features that the propensity reads; `None` when they are the estimator's own.
     encoder: Option<Encoder>,
-    stack: PropensityStack,
+    /// Stacks with their shares; more than one where the rows were fitted in blocks.
+    stacks: Vec<(f64, PropensityStack)>,
     map: WeightMap,
 }
 
@@ -46,16 +47,32 @@ struct Saved {
     share: f64,
     /// Start, scale and shape of each arm's tail.
     tails: [(f64, f64, f64); 2],
+    /// Shares of all stacks, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    blocks: Vec<f64>,
+}
+
+/// A stack in figures.
+#[derive(Serialize, Deserialize)]
+struct SavedStack {
+    members: Vec<(String, f64)>,
+    mean: (f64, f64),
+    calibration: LogitMap,
 }
 
 impl PropensityWeights {
     pub(crate) fn new(encoder: Option<Encoder>, stack: PropensityStack, map: WeightMap) -> Self {
-        Self { encoder, stack, map }
+        Self { encoder, stacks: vec![(1.0, stack)], map }
+    }
+
+    /// The mean of several stacks by their shares, which sum to 1.
+    pub(crate) fn of_blocks(encoder: Option<Encoder>, stacks: Vec<(f64, PropensityStack)>, map: WeightMap) -> Self {
+        Self { encoder, stacks, map }
     }
 
     /// Propensities of a table's rows, whose features are `x` by the model's own encoder.
     pub fn propensity(&self, table: &Table, x: &Features) -> Result<Vec<f64>> {
-        self.stack.predict(&*self.features(table, x)?)
+        self.propensity_of(&*self.features(table, x)?)
     }
 
     /// The features that the nuisances' learners read.
@@ -68,7 +85,14 @@ impl PropensityWeights {
 
     /// Propensities of rows with these features, as [`Self::features`] gives them.
     pub(crate) fn propensity_of(&self, features: &Features) -> Result<Vec<f64>> {
-        self.stack.predict(features)
+        if let [(_, only)] = self.stacks.as_slice() {
+            return only.predict(features);
+        }
+        let mut e = vec![0.0; features.n_rows()];
+        for (share, stack) in &self.stacks {
+            e.iter_mut().zip(stack.predict(features)?).for_each(|(sum, p)| *sum += share * p);
+        }
+        Ok(e)
     }
 
     /// Weights of rows; those of unknown arm have none, which is not a number.
@@ -83,10 +107,14 @@ impl PropensityWeights {
     pub fn state(&self) -> Result<State> {
         let map = &self.map;
         let tails = map.tails.each_ref().map(|tail| (tail.mu, tail.sigma, tail.xi));
-        let PropensityStack { members, mean, calibration } = &self.stack;
+        let [(_, PropensityStack { members, mean, calibration }), more @ ..] = self.stacks.as_slice() else {
+            return Err(Error::internal("saving a model", "it has no propensity"));
+        };
+        let named = |members: &[Member]| members.iter().map(|(name, share, _)| ((*name).to_owned(), *share)).collect();
+        let shares = self.stacks.iter().map(|(share, _)| *share);
         let mut state = State::new(&Saved {
             encoder: self.encoder.clone(),
-            members: members.iter().map(|(name, share, _)| ((*name).to_owned(), *share)).collect(),
+            members: named(members),
             mean: *mean,
             calibration: *calibration,
             kind: map.kind,
@@ -94,19 +122,25 @@ impl PropensityWeights {
             bound: map.bound,
             share: map.share,
             tails,
+            blocks: if more.is_empty() { vec![] } else { shares.collect() },
         })?;
         for (arm, tail) in map.tails.iter().enumerate() {
             state.put_f64(TAILS[arm], &[tail.tail.len()], tail.tail.clone());
         }
-        for (k, (_, _, model)) in members.iter().enumerate() {
-            state.nest(&format!("member{k}"), model.state()?);
+        nest_members(&mut state, members)?;
+        for (k, (_, stack)) in more.iter().enumerate() {
+            let PropensityStack { members, mean, calibration } = stack;
+            let saved = SavedStack { members: named(members), mean: *mean, calibration: *calibration };
+            let mut own = State::new(&saved)?;
+            nest_members(&mut own, members)?;
+            state.nest(&block(k + 1), own);
         }
         Ok(state)
     }
 
     /// The propensity and weights of a saved model; `n_features` columns come out of the model's own encoder.
     pub fn load(state: &State, n_features: usize) -> Result<Self> {
-        let Saved { encoder, members, mean, calibration, kind, rule, bound, share, tails } = state.parse()?;
+        let Saved { encoder, members, mean, calibration, kind, rule, bound, share, tails, blocks } = state.parse()?;
         let tail = |arm: usize| -> Result<TailMap> {
             let length = state.tensors.get(TAILS[arm]).map_or(0, |tail| tail.shape().iter().product());
             let (mu, sigma, xi) = tails[arm];
@@ -118,31 +152,59 @@ impl PropensityWeights {
             encoder.check()?;
         }
         let columns = encoder.as_ref().map_or(n_features, |encoder| encoder.columns().len());
-        let member = |(k, (name, share)): (usize, &(String, f64))| -> Result<Member> {
-            let base = TOOLBOX.base(name).map_err(|e| Error::bad_model(e.to_string()))?;
-            let model = base.load(&state.nested(&format!("member{k}"))?)?;
-            Ok((base.name(), *share, model))
-        };
-        let members = members.iter().enumerate().map(member).collect::<Result<Vec<_>>>()?;
-        let shares = members.iter().map(|(_, share, _)| *share).chain([mean.1]);
-        let total: f64 = shares.clone().sum();
-        if shares.into_iter().any(|s| !(0.0..=1.0).contains(&s))
-            || (total - 1.0).abs() > 1e-6
-            || !(mean.0 > 0.0 && mean.0 < 1.0)
-        {
-            return Err(Error::bad_model("the shares of its propensity's learners do not sum to 1"));
+        let first = stack_of(state, &SavedStack { members, mean, calibration }, columns)?;
+        let mut stacks = vec![(blocks.first().copied().unwrap_or(1.0), first)];
+        for (k, share) in blocks.iter().enumerate().skip(1) {
+            let own = state.nested(&block(k))?;
+            stacks.push((*share, stack_of(&own, &own.parse()?, columns)?));
         }
-        let stack = PropensityStack { members, mean, calibration: calibration.checked()? };
-        // A member that was fitted on other columns says so when it is asked, which is here and not at the first row.
-        stack.predict(&Features::Dense(Dense::new(1, columns, vec![0.0; columns])?))?;
+        if stacks.iter().any(|(share, _)| !(0.0..=1.0).contains(share))
+            || (stacks.iter().map(|(share, _)| share).sum::<f64>() - 1.0).abs() > 1e-6
+        {
+            return Err(Error::bad_model("the shares of its propensity's blocks do not sum to 1"));
+        }
         if !(share > 0.0 && share < 1.0) {
             return Err(Error::bad_model("its share of treated rows is not between 0 and 1"));
         }
         if bound.is_some_and(|bound| !(bound > 0.0 && bound < 0.5)) {
             return Err(Error::bad_model("the bound of its propensities is not between 0 and 1/2"));
         }
-        Ok(Self { encoder, stack, map: WeightMap { kind, rule, bound, share, tails: [tail(0)?, tail(1)?] } })
+        Ok(Self { encoder, stacks, map: WeightMap { kind, rule, bound, share, tails: [tail(0)?, tail(1)?] } })
     }
+}
+
+fn block(k: usize) -> String {
+    format!("block{k}")
+}
+
+fn nest_members(state: &mut State, members: &[Member]) -> Result<()> {
+    for (k, (_, _, model)) in members.iter().enumerate() {
+        state.nest(&format!("member{k}"), model.state()?);
+    }
+    Ok(())
+}
+
+/// A stack whose members are nested in a state.
+fn stack_of(state: &State, saved: &SavedStack, columns: usize) -> Result<PropensityStack> {
+    let member = |(k, (name, share)): (usize, &(String, f64))| -> Result<Member> {
+        let base = TOOLBOX.base(name).map_err(|e| Error::bad_model(e.to_string()))?;
+        let model = base.load(&state.nested(&format!("member{k}"))?)?;
+        Ok((base.name(), *share, model))
+    };
+    let members = saved.members.iter().enumerate().map(member).collect::<Result<Vec<_>>>()?;
+    let mean = saved.mean;
+    let shares = members.iter().map(|(_, share, _)| *share).chain([mean.1]);
+    let total: f64 = shares.clone().sum();
+    if shares.into_iter().any(|s| !(0.0..=1.0).contains(&s))
+        || (total - 1.0).abs() > 1e-6
+        || !(mean.0 > 0.0 && mean.0 < 1.0)
+    {
+        return Err(Error::bad_model("the shares of its propensity's learners do not sum to 1"));
+    }
+    let stack = PropensityStack { members, mean, calibration: saved.calibration.checked()? };
+    // A member that was fitted on other columns says so when it is asked, which is here and not at the first row.
+    stack.predict(&Features::Dense(Dense::new(1, columns, vec![0.0; columns])?))?;
+    Ok(stack)
 }
 
 /// Names of the tails' largest weights in the state.

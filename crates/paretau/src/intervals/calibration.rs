@@ -7,7 +7,7 @@
 
 use paretau_core::{Features, Result, Seed};
 use paretau_nuisance::inference::clustered_mean;
-use paretau_nuisance::{Observed, fold_count};
+use paretau_nuisance::{Observed, Score, fold_count};
 
 /// Groups per feature.
 const GROUPS: usize = 5;
@@ -19,12 +19,27 @@ const FOLDS: usize = 5;
 const MARGIN: f64 = 1.0;
 
 /// The root of the mean squared bias of held-out predictions `tau` against `scores`, on the safe side.
-pub(crate) fn bias(rows: &Observed<'_>, (scores, tau): (&[f64], &[f64]), x: &Features, seed: Seed) -> Result<f64> {
+pub(crate) fn bias(rows: &Observed<'_>, scored: (&[f64], &[f64]), x: &Features, seed: Seed) -> Result<f64> {
+    Ok(root(squared_bias(rows, scored, x, seed)?))
+}
+
+/// The root of a squared bias, on the safe side.
+pub(crate) fn root(squared: Score) -> f64 {
+    (squared.value.max(0.0) + MARGIN * squared.se.unwrap_or(0.0)).max(0.0).sqrt()
+}
+
+/// The mean squared bias with its standard error.
+pub(crate) fn squared_bias(
+    rows: &Observed<'_>,
+    (scores, tau): (&[f64], &[f64]),
+    x: &Features,
+    seed: Seed,
+) -> Result<Score> {
     let n = tau.len();
     let missed: Vec<f64> = scores.iter().zip(tau).map(|(s, t)| s - t).collect();
     let groupings = groupings(&missed, tau, x);
     let Some(k) = fold_count(rows.t, rows.groups, FOLDS) else {
-        return Ok(clustered_mean(&missed, rows.weight, rows.groups).value.abs());
+        return Ok(Score::plain(clustered_mean(&missed, rows.weight, rows.groups).value.powi(2)));
     };
     let mut products = vec![0.0; n];
     for fold in paretau_core::folds(rows.t, rows.groups, k, seed.named("interval calibration"))? {
@@ -41,8 +56,7 @@ pub(crate) fn bias(rows: &Observed<'_>, (scores, tau): (&[f64], &[f64]), x: &Fea
             fold.held_out.iter().for_each(|&i| products[i] = means.mean[usize::from(groups[i])] * missed[i]);
         }
     }
-    let squared = clustered_mean(&products, rows.weight, rows.groups);
-    Ok((squared.value.max(0.0) + MARGIN * squared.se.unwrap_or(0.0)).max(0.0).sqrt())
+    Ok(clustered_mean(&products, rows.weight, rows.groups))
 }
 
 /// Means within groups over some rows.
