@@ -440,6 +440,19 @@ mod tests {
         (assigned, Features::Dense(Dense::new(n, 2, x).unwrap()))
     }
 
+    #[test]
+    fn a_fingerprint_of_parts_is_that_of_the_whole() {
+        for levels in [None, Some(3.0)] {
+            let whole = rows(3000, levels, 7);
+            let mut collector = Fingerprint::collector();
+            for part in [0..1200, 1200..1201, 1201..3000] {
+                let own: Vec<usize> = part.collect();
+                collector.add(&whole.0.select(&own), &whole.1.select(&own));
+            }
+            assert_eq!(collector.finish(), Fingerprint::of(&whole.0, &whole.1));
+        }
+    }
+
     /// Some rows of some, then some of others.
     fn joined(parts: &[(&(Assigned, Features), &[usize])]) -> (Assigned, Features) {
         let mut out = parts[0].0.0.select(parts[0].1);

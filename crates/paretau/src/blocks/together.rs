@@ -42,14 +42,34 @@ fn stack(blocks: &[(f64, &StackReport)]) -> StackReport {
     StackReport { shares: shares.collect(), loss: mean(&|r| r.loss), loss_of_mean: mean(&|r| r.loss_of_mean) }
 }
 
-/// Diagnostics of all blocks: means of numbers and importances that every block has. Training curves and roles are left out:
-/// they belong to one fit.
+/// Numbers that count rows.
+const COUNTS: [&str; 5] =
+    ["ate_rows_clipped", "propensities_held", "rows_beyond_clip", "rows_trimmed", "second_stage_propensities_raised"];
+
+/// One number from those of the blocks with their shares of the rows: standard errors are those of a mean of independent
+/// numbers, counts of rows are added up, and everything else that is not an extreme is a mean.
+fn combined(name: &str, values: &[(f64, f64)]) -> f64 {
+    if name.ends_with("_se") {
+        values.iter().map(|(share, v)| (share * v).powi(2)).sum::<f64>().sqrt()
+    } else if name.ends_with("_min") {
+        values.iter().map(|(_, v)| *v).fold(f64::INFINITY, f64::min)
+    } else if name.ends_with("_max") {
+        values.iter().map(|(_, v)| *v).fold(f64::NEG_INFINITY, f64::max)
+    } else if COUNTS.contains(&name) {
+        values.iter().map(|(_, v)| v).sum()
+    } else {
+        values.iter().map(|(share, v)| share * v).sum()
+    }
+}
+
+/// Diagnostics of all blocks: numbers and importances that every block has. Training curves and roles are left out: they belong
+/// to one fit.
 pub(super) fn diagnostics(blocks: &[(f64, &Diagnostics)]) -> Diagnostics {
     let mut numbers: BTreeMap<String, f64> = BTreeMap::new();
     for name in blocks.first().into_iter().flat_map(|(_, first)| first.numbers.keys()) {
-        let values: Option<Vec<f64>> =
-            blocks.iter().map(|(share, own)| own.numbers.get(name).map(|value| share * value)).collect();
-        numbers.extend(values.map(|values| (name.clone(), values.iter().sum())));
+        let values: Option<Vec<(f64, f64)>> =
+            blocks.iter().map(|(share, own)| own.numbers.get(name).map(|value| (*share, *value))).collect();
+        numbers.extend(values.map(|values| (name.clone(), combined(name, &values))));
     }
     let lists = |pick: &dyn Fn(&Diagnostics) -> &[Importance]| -> Vec<Importance> {
         let all: Vec<(f64, &[Importance])> = blocks.iter().map(|(share, own)| (*share, pick(own))).collect();
@@ -99,4 +119,28 @@ pub(super) fn warnings<'a>(blocks: impl Iterator<Item = &'a [Warning]>, n_blocks
         message: format!("in {n} of {n_blocks} blocks of rows: {}", warning.message),
     };
     found.into_iter().map(words).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_combined_by_what_they_are() {
+        let own = |ate: f64, se: f64, lowest: f64, clipped: f64| {
+            let mut found = Diagnostics::default();
+            for (name, value) in [("ate", ate), ("ate_se", se), ("e_min", lowest), ("ate_rows_clipped", clipped)] {
+                found.note(name, value);
+            }
+            found.warn("few-trees", format!("of {ate}"));
+            found
+        };
+        let (mut a, b) = (own(1.0, 0.3, 0.1, 4.0), own(3.0, 0.4, 0.2, 5.0));
+        a.note("only here", 7.0);
+        let found = diagnostics(&[(0.5, &a), (0.5, &b)]);
+        let expected = [("ate", 2.0), ("ate_rows_clipped", 9.0), ("ate_se", 0.25), ("e_min", 0.1)];
+        assert!(found.numbers.iter().map(|(name, value)| (name.as_str(), *value)).eq(expected), "{:?}", found.numbers);
+        assert_eq!(found.warnings.len(), 1);
+        assert_eq!(found.warnings[0].message, "in 2 of 2 blocks of rows: of 1");
+    }
 }
