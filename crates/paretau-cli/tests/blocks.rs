@@ -198,8 +198,7 @@ fn memory_does_not_grow_with_the_table() {
     for (n, name) in [("9600", "short.parquet"), ("38400", "long.parquet")] {
         simulate(at, n, name);
     }
-    let [short, long] = ["short.parquet", "long.parquet"].map(|name| {
-        peak(at, &fit(name, "m.paretau", &["-e", "lr-2", "--block-rows", "1200", "--threads", "1"]))
-    });
+    let [short, long] = ["short.parquet", "long.parquet"]
+        .map(|name| peak(at, &fit(name, "m.paretau", &["-e", "lr-2", "--block-rows", "1200", "--threads", "1"])));
     assert!(long < short + short / 3 + (8 << 10), "{short} KiB became {long} KiB with four times the rows");
 }

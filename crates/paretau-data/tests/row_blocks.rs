@@ -6,8 +6,8 @@ use std::path::Path;
 
 use paretau_core::Seed;
 use paretau_data::{
-    Census, ColumnData, Encoder, EncoderPolicy, ReadOptions, RoleSpec, RowBlocks, Table, TableColumn, Text, assign, read,
-    write_table,
+    Census, ColumnData, Encoder, EncoderPolicy, ReadOptions, RoleSpec, RowBlocks, Table, TableColumn, Text, assign,
+    read, write_table,
 };
 
 const N: usize = 3000;
@@ -15,9 +15,8 @@ const N: usize = 3000;
 /// Numbers, dates, gaps, texts of few and of many levels, two spellings, copies, a constant, a counter.
 fn table() -> Table {
     let mut rng = Seed(5).rng();
-    let mut numbers = |gaps: f64| -> Vec<f64> {
-        (0..N).map(|_| if rng.bernoulli(gaps) { f64::NAN } else { rng.normal() }).collect()
-    };
+    let mut numbers =
+        |gaps: f64| -> Vec<f64> { (0..N).map(|_| if rng.bernoulli(gaps) { f64::NAN } else { rng.normal() }).collect() };
     let (a, b) = (numbers(0.0), numbers(0.1));
     let town = |i: usize| match i % 7 {
         0 => None,

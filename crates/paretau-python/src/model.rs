@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use paretau::data::RoleSpec;
 use paretau::task::Executor;
 use paretau::{
-    Basis, BlockOptions, EvaluateOptions, FitOptions, InSample, IntervalKind, Params, Population, Predictions, Seed, Toolbox,
-    with_threads,
+    Basis, BlockOptions, EvaluateOptions, FitOptions, InSample, IntervalKind, Params, Population, Predictions, Seed,
+    Toolbox, with_threads,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};

@@ -11,10 +11,10 @@ use crate::about::{Averages, Estimate, Extrapolated, Population, RatioEstimates}
 
 /// Average effects, as far as enough rows carry them, and which of them the data can speak about.
 pub(crate) fn of_rows(
-rows: &Observed<'_>,
-(nuisance, inverse, overlap): (&Nuisance, &[f64], &OverlapReport),
-outcome: OutcomeKind,
-asked: Option<Population>,
+    rows: &Observed<'_>,
+    (nuisance, inverse, overlap): (&Nuisance, &[f64], &OverlapReport),
+    outcome: OutcomeKind,
+    asked: Option<Population>,
 ) -> Result<Averages> {
     let all: Vec<usize> = (0..rows.len()).collect();
     let average = |population: Population| -> Result<Option<Estimate>> {
@@ -48,9 +48,7 @@ asked: Option<Population>,
     let extrapolates = why(Population::Ate);
     let few = || {
         let few = overlap.arms.iter().map(|arm| arm.n).min().unwrap_or(0);
-        format!(
-            "the effective sample size of one arm is below {LEAST_EFFECTIVE_ROWS} (the smaller arm has {few} rows)"
-        )
+        format!("the effective sample size of one arm is below {LEAST_EFFECTIVE_ROWS} (the smaller arm has {few} rows)")
     };
     // Overlap weights always add up to something; with nobody in the overlap that is an average over no one.
     let in_overlap = |arm: u8| {

@@ -57,7 +57,9 @@ pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
             let beside = args.out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
             let scratch = args.scratch.as_deref().unwrap_or(beside);
             if !scratch.is_dir() {
-                return Err(data::bad_argument("scratch", &scratch.display().to_string(), "a folder that exists").into());
+                return Err(
+                    data::bad_argument("scratch", &scratch.display().to_string(), "a folder that exists").into()
+                );
             }
             let blocks = BlockOptions { rows, scratch: scratch.to_owned() };
             let read = data::read_options(&data_args.read, data_args.roles.id.as_deref())?;

@@ -40,12 +40,17 @@ pub struct Census {
     features: Vec<String>,
     notes: Vec<String>,
     warnings: Vec<Warning>,
-    exact: bool,
 }
 
 impl Census {
     /// Reads a file, a folder or a glob once. With `several`, every value of the treatment is an arm.
-    pub fn take(path: &Path, options: &ReadOptions, roles: &RoleSpec, several: bool, watch: &mut Watch<'_>) -> Result<Self> {
+    pub fn take(
+        path: &Path,
+        options: &ReadOptions,
+        roles: &RoleSpec,
+        several: bool,
+        watch: &mut Watch<'_>,
+    ) -> Result<Self> {
         let (mut options, facts) = by_first_rows(path, options)?;
         // Truth scores and never fits, and names of rows may be as many as rows: neither is read.
         let mut unread: Vec<&String> = roles.id.iter().filter(|id| roles.group.as_ref() != Some(*id)).collect();
@@ -59,7 +64,7 @@ impl Census {
             options.fields.iter().map(|field| Counted::new(&field.name, field.kind)).collect();
         let mut sample = Sample::new(counted.len());
         let mut witnesses = Witnesses::default();
-        let mut reader = BatchReader::open(path, &options, BatchReader::BATCH_ROWS)?;
+        let mut reader = BatchReader::open(path, &options, super::batch_rows(counted.len()))?;
         let (mut n_rows, mut parts) = (0_usize, Vec::<FilePart>::new());
         while let Some(batches) = reader.next_batches() {
             for batch in batches? {
@@ -101,7 +106,6 @@ impl Census {
         sample.unread.clone_from(&facts.unread);
         sample.repeated.clone_from(&facts.repeated);
         sample.doubts.clone_from(&facts.doubts);
-        let exact = sample.n_rows() == n_rows;
         let census = Self {
             path: path.to_owned(),
             options,
@@ -115,7 +119,6 @@ impl Census {
             features: vec![],
             notes: vec![],
             warnings: vec![],
-            exact,
         };
         census.with_roles(several)
     }
@@ -149,12 +152,12 @@ impl Census {
                 counters.join(", ")
             ));
         }
-        let of_sample = |warning: Warning| match self.exact {
-            true => warning,
-            false => Warning {
-                message: format!("{} (counted in a sample of {} rows)", warning.message, self.sample.n_rows()),
-                ..warning
-            },
+        let of_sample = |warning: Warning| {
+            if self.sample.n_rows() == self.n_rows {
+                return warning;
+            }
+            let message = format!("{} (counted in a sample of {} rows)", warning.message, self.sample.n_rows());
+            Warning { message, ..warning }
         };
         self.warnings = assigned.warnings.into_iter().map(of_sample).collect();
         self.arms = assigned.arms;

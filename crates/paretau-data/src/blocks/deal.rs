@@ -75,7 +75,7 @@ impl RowBlocks {
         };
         blocks.facts.source.parts.clone_from(&census.parts);
         let mut row = 0_u64;
-        let mut reader = BatchReader::open(&census.path, &options, BatchReader::BATCH_ROWS)?;
+        let mut reader = BatchReader::open(&census.path, &options, super::batch_rows(kept.len()))?;
         while let Some(batches) = reader.next_batches() {
             for batch in batches? {
                 let units = match &roles.group {

@@ -20,6 +20,11 @@ pub use facts::BlockFacts;
 /// Rows that are sampled where not everything can be counted.
 pub use sample::ROWS as SAMPLED_ROWS;
 
+/// Rows of a batch of so many columns: its cells are held several times.
+fn batch_rows(n_columns: usize) -> usize {
+    ((1 << 23) / n_columns.max(1)).clamp(1 << 10, crate::BatchReader::BATCH_ROWS)
+}
+
 /// The hash of a row's number; it decides which rows are sampled.
 fn row_hash(row: u64) -> u64 {
     mix(row ^ 0x7261_6e64_6f6d)

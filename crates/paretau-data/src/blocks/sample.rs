@@ -10,7 +10,7 @@ use crate::table::{ColumnData, Table, TableColumn, Text};
 /// Rows of a sample where the columns are few.
 pub const ROWS: usize = 100_000;
 /// Cells of a sample of many columns, and the fewest rows whatever their number.
-const CELLS: usize = 1 << 25;
+const CELLS: usize = 1 << 23;
 const FEWEST_ROWS: usize = 10_000;
 
 /// How many rows of a table with so many columns are sampled.

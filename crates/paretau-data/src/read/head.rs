@@ -13,6 +13,8 @@ use crate::table::{Field, Table, file_error};
 
 /// Bytes of delimited text that are looked at.
 const HEAD: usize = 8 << 20;
+/// Rows of a typed file that are looked at.
+const ROWS: usize = 1 << 12;
 
 /// Endings of files that are read as a whole before they are text.
 const SPELLED: [&str; 8] = ["json", "ndjson", "jsonl", "xlsx", "xlsm", "xlsb", "xls", "ods"];
@@ -68,7 +70,7 @@ fn of_file(path: &Path, options: &ReadOptions) -> Result<Table> {
     match format {
         Format::Csv | Format::Tsv => csv::read(&first_piece(path, format, options)?, format, options, &mut |_| Ok(())),
         Format::Parquet | Format::Arrow => {
-            let Some(table) = BatchReader::open(path, options, BatchReader::BATCH_ROWS)?.next() else {
+            let Some(table) = BatchReader::open(path, options, ROWS)?.next() else {
                 return Err(file_error(path, None, None, "has no rows of data"));
             };
             let mut table = table?;

@@ -1,7 +1,7 @@
 //! One block of rows: an ordinary fit, and of its assessment the parts that can be put together with those of other blocks.
 
 use paretau_core::{Estimator, EstimatorEntry, Event, FitContext, FittedModel, OutcomeKind, Result, Warning};
-use paretau_data::{Assigned, Encoder, LeftOut, Table, assign, assign_all_arms};
+use paretau_data::{Assigned, ColumnData, Encoder, LeftOut, Table, assign, assign_all_arms};
 use paretau_nuisance::{PropensityStack, Score, StackedNuisances};
 
 use super::rows::BlockRows;
@@ -104,6 +104,14 @@ impl Common<'_> {
     /// The block's rows in their roles; every arm must be there.
     fn assign(&self, table: Table, (k, n_blocks): (usize, usize)) -> Result<Assigned> {
         let whole = table.select(&[]);
+        if has_one_outcome(&table, &self.roles.outcome) {
+            let message = format!(
+                "block {} of {n_blocks} has one value in all of its {} rows: use a larger --block-rows, or name another outcome",
+                k + 1,
+                table.n_rows()
+            );
+            return Err(whole.error(Some(&self.roles.outcome), None, message));
+        }
         let assigned = if self.several { assign_all_arms(table, self.roles) } else { assign(table, self.roles) };
         let assigned = assigned?;
         for (arm, name) in self.arms.iter().enumerate() {
@@ -114,6 +122,13 @@ impl Common<'_> {
         }
         Ok(assigned)
     }
+}
+
+/// Whether an outcome is the same wherever there is one.
+fn has_one_outcome(table: &Table, outcome: &str) -> bool {
+    let Some(ColumnData::Number(values)) = table.column(outcome).map(|column| &column.data) else { return false };
+    let mut present = values.iter().filter(|v| !v.is_nan());
+    present.next().is_some_and(|first| present.all(|v| v == first))
 }
 
 /// The error on a block with too few rows of an arm.
@@ -139,4 +154,3 @@ pub(super) fn rounded_up(n: usize) -> usize {
     let power = 10_usize.pow(n.max(1).ilog10());
     n.div_ceil(power) * power
 }
-
