@@ -142,7 +142,7 @@ impl Census {
         let assigned = if several { assign_all_arms(sample, &spec)? } else { assign(sample, &spec)? };
         self.features = assigned.features.columns().iter().map(|column| column.name.clone()).collect();
         let left_out = assigned.left_out.in_words();
-        self.notes = self.facts.notes.clone();
+        self.notes.clone_from(&self.facts.notes);
         let treatment = self.counted.iter().find(|own| own.name == self.roles.treatment);
         self.notes.extend(treatment.and_then(|own| Some(format!("`{}`: {}", own.name, own.spellings()?))));
         self.notes.extend(assigned.notes.into_iter().filter(|note| !left_out.contains(note)));
