@@ -302,6 +302,14 @@ pub(crate) struct FitArgs {
     /// times as long. Also keeps the outcome models for intervals of individual effects, whatever the estimator
     #[arg(long, value_name = "N")]
     pub(crate) intervals: Option<usize>,
+    /// Fit blocks of about N rows, one after the other, without ever holding the table: for Parquet, Arrow and delimited text that
+    /// memory cannot hold. Rows are dealt to blocks at random; the model is the mean of the blocks' models, averages are over all
+    /// rows
+    #[arg(long, value_name = "N")]
+    pub(crate) block_rows: Option<usize>,
+    /// Folder in which blocks are kept while they are fitted [default: the folder of --out]
+    #[arg(long, value_name = "DIR", requires = "block_rows")]
+    pub(crate) scratch: Option<PathBuf>,
     /// File that keeps the state of the training, written at intervals and on Ctrl-C (networks only)
     #[arg(long, value_name = "FILE")]
     pub(crate) checkpoint: Option<PathBuf>,

@@ -43,6 +43,16 @@ impl Interner {
         }
     }
 
+    /// How many texts there are.
+    pub(crate) fn len(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// All texts so far, by code.
+    pub(crate) fn levels(&self) -> &[String] {
+        &self.levels
+    }
+
     /// All texts, by code.
     pub(crate) fn into_levels(self) -> Vec<String> {
         self.levels

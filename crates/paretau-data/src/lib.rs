@@ -5,6 +5,7 @@
 //! rows only and stored with the model, turns feature columns into the matrix that a learner can take.
 //! [`TableWriter`] writes results. [`SIMULATORS`] lists the processes with a known truth.
 
+mod blocks;
 mod calendar;
 pub mod catalog;
 mod encoder;
@@ -19,6 +20,7 @@ mod table;
 mod wire;
 mod write;
 
+pub use blocks::{BlockFacts, Census, RowBlocks, SAMPLED_ROWS};
 pub use calendar::format_iso as iso_date;
 pub use catalog::{DATASETS, Dataset, data_folder};
 pub use encoder::{Encoder, EncoderPolicy, TransformReport};
@@ -27,7 +29,7 @@ pub use read::{
     BadMark, BatchReader, DataFiles, DateOrder, Format, Notation, Part, Position, ReadOptions, Watch,
     default_max_memory, news_files, read, read_stream, read_watched,
 };
-pub use roles::{Assigned, RoleSpec, arms_of, assign, assign_all_arms, parse_list};
+pub use roles::{Assigned, LeftOut, RoleSpec, arms_of, assign, assign_all_arms, parse_list};
 pub use simulate::{SIMULATORS, Simulated, Simulator, simulator};
 pub use table::{ColumnData, Doubt, Field, FilePart, Kind, Reading, Source, SparseBlock, Table, TableColumn, Text};
 pub use wire::{from_ipc, tables_to_ipc, to_ipc};

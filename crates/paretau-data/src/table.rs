@@ -254,9 +254,14 @@ impl Source {
         Self { picked: Some(picked), ..self.clone() }
     }
 
+    /// 0-based row, in all files together, of row `i` of the table.
+    pub fn row(&self, i: usize) -> usize {
+        self.rows_before + self.picked.as_ref().map_or(i, |rows| rows[i])
+    }
+
     /// 1-based data row in the file of row `i` of the table.
     pub(crate) fn row_number(&self, i: usize) -> u64 {
-        (self.rows_before + self.picked.as_ref().map_or(i, |rows| rows[i]) + 1) as u64
+        (self.row(i) + 1) as u64
     }
 
     /// The file of a data row counted over all files, the row's number in it, and the line of its first row.

@@ -45,7 +45,7 @@ mod _paretau {
     #[pymodule_export]
     use crate::metrics::metric;
     #[pymodule_export]
-    use crate::model::{Model, evaluate, fit};
+    use crate::model::{Model, evaluate, fit, fit_in_blocks};
     #[pymodule_export]
     use crate::registry::{describe, describe_all, list_metrics};
     #[pymodule_export]

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use paretau::data::RoleSpec;
 use paretau::task::Executor;
 use paretau::{
-    Basis, EvaluateOptions, FitOptions, InSample, IntervalKind, Params, Population, Predictions, RowWeights, Seed,
-    Toolbox, with_threads,
+    Basis, BlockOptions, EvaluateOptions, FitOptions, InSample, IntervalKind, Params, Population, Predictions,
+    RowWeights, Seed, Toolbox, with_threads,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -17,7 +17,7 @@ use crate::arrays::{Out, to_array};
 use crate::detach::{detach, detach_with_events};
 use crate::error::{in_python, of_model_file, to_py, usage};
 use crate::foreign_base::{TOOLBOX, pickling};
-use crate::table::Table;
+use crate::table::{ReadingKeywords, Table};
 use crate::tasks::PyExecutor;
 
 /// A fitted model. Immutable, so threads may share it.
@@ -61,6 +61,43 @@ pub(crate) fn fit(
         with_threads(n_jobs, || paretau::fit_on(table, &roles, &options, executor))
     });
     Ok(Model { inner: PyExecutor::or_raised(executor, inner)? })
+}
+
+/// Fits an estimator to a file, a folder or a glob in blocks of rows. `roles`, `params` and `reading` are JSON objects.
+#[pyfunction]
+#[pyo3(signature = (path, *, roles, estimator, params, reading, seed, valid_share, n_jobs, listener, block_rows, scratch))]
+#[allow(clippy::too_many_arguments)] // a private function, called in one place with keywords
+pub(crate) fn fit_in_blocks(
+    py: Python<'_>,
+    path: PathBuf,
+    roles: &str,
+    estimator: &str,
+    params: &str,
+    reading: &str,
+    seed: u64,
+    valid_share: f64,
+    n_jobs: Option<usize>,
+    listener: Option<Bound<'_, PyAny>>,
+    block_rows: usize,
+    scratch: PathBuf,
+) -> PyResult<Model> {
+    let roles: RoleSpec = parse("roles", roles)?;
+    let params: Params = parse("params", params)?;
+    let read = parse::<ReadingKeywords>("reading", reading)?.options()?;
+    let inner = detach_with_events(py, listener.as_ref(), |observer| {
+        let options = FitOptions {
+            params,
+            seed: Seed(seed),
+            valid_share,
+            observer,
+            tools: &TOOLBOX,
+            ..FitOptions::new(estimator)
+        };
+        let blocks = BlockOptions { rows: block_rows, scratch };
+        let mut watch = |_| if observer.interrupted() { Err(paretau::Error::Interrupted) } else { Ok(()) };
+        with_threads(n_jobs, || paretau::fit_in_blocks(&path, &read, &roles, &options, &blocks, &mut watch))
+    });
+    Ok(Model { inner: inner? })
 }
 
 impl Model {

@@ -46,18 +46,8 @@ impl Table {
         sheet: Option<String>,
         id: Option<String>,
     ) -> PyResult<Self> {
-        let bad = |name: &str, value: &str, expected: &str| usage(format!("{name} is `{value}`; expected {expected}"));
-        let order = date_order.as_deref().map(str::parse::<DateOrder>).transpose();
-        let date_order =
-            order.map_err(|_| bad("date_order", date_order.as_deref().unwrap_or_default(), "dmy, mdy or ymd"))?;
-        let options = ReadOptions { date_order, na, numeric, categorical, sheet, ..ReadOptions::default() };
-        let options = options
-            .with_marks(decimal, thousands)
-            .map_err(|mark| bad(mark.option, &mark.mark.to_string(), &mark.expected))?;
-        let options = match id {
-            Some(id) => options.with_id(id),
-            None => options,
-        };
+        let reading = ReadingKeywords { decimal, thousands, na, numeric, categorical, date_order, sheet, id };
+        let options = reading.options()?;
         let file = detach(py, to_py, || paretau::data::read(&path, &options))?;
         Ok(Self { file: Some(file), ..Self::default() })
     }
@@ -153,5 +143,38 @@ impl Table {
             Some(block) => table.with_sparse(block).map_err(to_py),
             None => Ok(table),
         }
+    }
+}
+
+/// How a file is read, as keywords say it.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default)]
+pub(crate) struct ReadingKeywords {
+    decimal: Option<char>,
+    thousands: Option<char>,
+    na: Vec<String>,
+    numeric: Vec<String>,
+    categorical: Vec<String>,
+    date_order: Option<String>,
+    sheet: Option<String>,
+    id: Option<String>,
+}
+
+impl ReadingKeywords {
+    /// The reader's options.
+    pub(crate) fn options(self) -> PyResult<ReadOptions> {
+        let Self { decimal, thousands, na, numeric, categorical, date_order, sheet, id } = self;
+        let bad = |name: &str, value: &str, expected: &str| usage(format!("{name} is `{value}`; expected {expected}"));
+        let order = date_order.as_deref().map(str::parse::<DateOrder>).transpose();
+        let date_order =
+            order.map_err(|_| bad("date_order", date_order.as_deref().unwrap_or_default(), "dmy, mdy or ymd"))?;
+        let options = ReadOptions { date_order, na, numeric, categorical, sheet, ..ReadOptions::default() };
+        let options = options
+            .with_marks(decimal, thousands)
+            .map_err(|mark| bad(mark.option, &mark.mark.to_string(), &mark.expected))?;
+        Ok(match id {
+            Some(id) => options.with_id(id),
+            None => options,
+        })
     }
 }

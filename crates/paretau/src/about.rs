@@ -1,7 +1,7 @@
 //! Facts about a fit that travel in the model file: what was asked, what came out, how far it can be trusted.
 
 use paretau_core::{Diagnostics, Error, OutcomeKind, Result, Seed, Warning};
-use paretau_data::{Reading, RoleSpec};
+use paretau_data::{BlockFacts, Reading, RoleSpec};
 use paretau_nuisance::inference::{normal_quantile, student_quantile};
 use paretau_nuisance::{Estimand, OverlapReport, Ratios, Score};
 use serde::{Deserialize, Serialize};
@@ -60,6 +60,9 @@ pub struct About {
     /// How the data file was read, so that new files are read alike.
     #[serde(default, skip_serializing_if = "Reading::is_plain")]
     pub reading: Reading,
+    /// How the rows were dealt to blocks, where the fit did not hold them all at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<BlockFacts>,
 }
 
 impl About {

@@ -3,17 +3,17 @@
 
 use std::borrow::Cow;
 
-use paretau_core::{Effects, FitContext, OutcomeKind, Result, Warning};
+use paretau_core::{Effects, FitContext, Result, Warning};
 use paretau_data::TableColumn;
 use paretau_kernels::numeric::mean_sd;
 use paretau_nuisance::weights::BOUND;
 use paretau_nuisance::{
-    LEAST_EFFECTIVE_ROWS, Nuisance, Observed, OverlapOptions, OverlapReport, RowEvidence, Rule, StackedNuisances,
-    Weights, average_effect, effective_rows, extrapolation, overlap_report, ratios, targeted_average,
+    Nuisance, Observed, OverlapOptions, OverlapReport, RowEvidence, Rule, StackedNuisances, Weights, overlap_report,
 };
 use paretau_report::{ArmFindings, Findings};
 
-use crate::about::{Arm, Averages, Estimate, Extrapolated, Population, RatioEstimates};
+use crate::about::{Arm, Averages, Population};
+use crate::averages;
 use crate::evaluate::HeldOutScores;
 use crate::fit::{Fitted, Uncertainty};
 use crate::groups::{self, GroupEffects, TrainingEvidence};
@@ -77,7 +77,7 @@ pub(crate) struct Weighted<'a> {
 
 impl<'a> Weighted<'a> {
     /// The one computation of the rows' weights.
-    fn new(pair: &'a Pair<'a>, nuisance: Nuisance) -> Result<Self> {
+    pub(crate) fn new(pair: &'a Pair<'a>, nuisance: Nuisance) -> Result<Self> {
         let design = &pair.design;
         let weights = Weights::inverse(&nuisance.e, design.t(), Rule::Pareto, BOUND)?;
         let rows = (design.t(), design.weight());
@@ -96,79 +96,14 @@ impl<'a> Weighted<'a> {
         RowEvidence { rows, nuisance, inverse_weights, estimand: population.estimand() }
     }
 
-    /// Average effects, as far as enough rows carry them, and which of them the data can speak about.
+    /// Average effects of the rows.
     fn averages(&self, asked: Option<Population>) -> Result<Averages> {
-        let rows = self.rows()?;
-        let all: Vec<usize> = (0..rows.len()).collect();
-        let inverse = &self.weights.smooth;
-        let average = |population: Population| -> Result<Option<Estimate>> {
-            let effective = effective_rows(&rows, &self.nuisance, inverse, population.estimand(), &all);
-            if effective.iter().any(|n| *n < LEAST_EFFECTIVE_ROWS) {
-                return Ok(None);
-            }
-            let average = average_effect(&rows, &self.nuisance, inverse, population.estimand())?;
-            Estimate::from_score(average.score).map(Some)
-        };
-        let [ate, att, atc, ato] = Population::ALL.map(average);
-        let (ate, att, atc, ato) = (ate?, att?, atc?, ato?);
-        let outcome = self.pair.design.outcome();
-        let (targeted, ratios) = if ate.is_some() {
-            let targeted = Estimate::from_score(targeted_average(&rows, &self.nuisance, inverse, outcome)?)?;
-            let ratios = match outcome {
-                OutcomeKind::Binary => Some(RatioEstimates::from_ratios(&ratios(&rows, &self.nuisance, inverse)?)?),
-                OutcomeKind::Continuous => None,
-            };
-            (Some(targeted), ratios)
-        } else {
-            (None, None)
-        };
-        let mut extrapolated = vec![];
-        for population in Population::ALL {
-            let found = extrapolation(&rows, &self.nuisance, inverse, &self.overlap, population.estimand())?;
-            extrapolated.extend(found.map(|reason| Extrapolated { population, reason }));
-        }
-        let why = |population: Population| {
-            extrapolated.iter().find(|found| found.population == population).map(|found| found.reason.clone())
-        };
-        let extrapolates = why(Population::Ate);
-        let few = || {
-            let few = self.overlap.arms.iter().map(|arm| arm.n).min().unwrap_or(0);
-            format!(
-                "the effective sample size of one arm is below {LEAST_EFFECTIVE_ROWS} (the smaller arm has {few} rows)"
-            )
-        };
-        // Overlap weights always add up to something; with nobody in the overlap that is an average over no one.
-        let in_overlap = |arm: u8| {
-            let rows = rows.t.iter().zip(&self.nuisance.e);
-            rows.filter(|(t, e)| **t == arm && (BOUND..=1.0 - BOUND).contains(*e)).count()
-        };
-        let shared = in_overlap(0).min(in_overlap(1));
-        let apart = (asked.is_none() && (shared as f64) < LEAST_EFFECTIVE_ROWS && extrapolates.is_some()).then(|| {
-            format!(
-                "in one arm only {shared} rows have a propensity between {BOUND} and {}: the features tell the arms apart, and \
-                 nobody is left to compare",
-                1.0 - BOUND
-            )
-        });
-        let (headline, reason) = match (asked, extrapolates) {
-            _ if apart.is_some() => (None, apart),
-            (Some(asked), _) => {
-                let found = match asked {
-                    Population::Ate => ate,
-                    Population::Att => att,
-                    Population::Atc => atc,
-                    Population::Ato => ato,
-                };
-                match found {
-                    None => (None, Some(few())),
-                    Some(_) => (Some(asked), why(asked)),
-                }
-            }
-            (None, None) if ate.is_some() => (Some(Population::Ate), None),
-            (None, Some(reason)) if ato.is_some() => (Some(Population::Ato), Some(reason)),
-            (None, _) => (ato.map(|_| Population::Ato), Some(few())),
-        };
-        Ok(Averages { ate, att, atc, ato, headline, reason, asked, extrapolated, targeted, ratios })
+        averages::of_rows(
+            &self.rows()?,
+            (&self.nuisance, &self.weights.smooth, &self.overlap),
+            self.pair.design.outcome(),
+            asked,
+        )
     }
 }
 
@@ -202,7 +137,7 @@ impl Assessment {
         };
         let mut evidence = vec![evidence_of(&weighted, fitted.held_out, population, wishes.n_rows, ctx)?];
         let mut findings = findings::find(&weighted, population, fitted.held_out, ctx.seed)?;
-        let mut propensities = vec![ArmPropensity { stack: propensity_model, map: weighted.weights.map.clone() }];
+        let mut propensities = vec![ArmPropensity::new(propensity_model, weighted.weights.map.clone())];
         let mut predicted = vec![findings.effects.mean];
         let assigned = &fitted.prepared.assigned;
         let n_rows = |k: usize| assigned.t.iter().filter(|&&t| usize::from(t) == k).count();
@@ -268,7 +203,7 @@ fn evidence_of(
 }
 
 /// Nuisances of the control and the `k`-th arm, perhaps with models of the outcomes for new rows.
-fn stack(
+pub(crate) fn stack(
     readable: &Prepared,
     fitted: &Fitted,
     (k, keeps_models): (usize, bool),
@@ -336,7 +271,7 @@ impl FurtherArm {
         let population = averages.headline.unwrap_or(Population::Ate);
         let evidence = evidence_of(&weighted, fitted.held_out, population, wishes.n_rows, ctx)?;
         let findings = findings::of_arm(&weighted)?;
-        let propensity = ArmPropensity { stack: propensity_model, map: weighted.weights.map.clone() };
+        let propensity = ArmPropensity::new(propensity_model, weighted.weights.map.clone());
         let (predicted, _) = mean_sd(&pair.effects.tau);
         let overlap = stored(weighted.overlap, &pair);
         Ok(Self { averages, overlap, nuisances, findings, propensity, predicted, evidence })

@@ -8,6 +8,8 @@
 //! Rows of a few discrete values have twins by chance. How often is estimated by how many training rows have one, unless some
 //! column is nearly different in every row: then twins are copies.
 
+use std::collections::HashMap;
+
 use paretau_core::{Error, Features, Result, State, Tensor};
 use paretau_data::Assigned;
 use serde::{Deserialize, Serialize};
@@ -106,19 +108,17 @@ impl Fingerprint {
     pub(crate) fn of(assigned: &Assigned, x: &Features) -> Self {
         let features = feature_hashes(x);
         let rows = row_hashes(assigned, &features);
-        let looked_at = spread_over(rows.len());
-        let cells = |of: &[u64]| distinct(looked_at.iter().map(|&i| of[i]));
-        let widest = widest_column(x, &looked_at);
-        let outcomes = distinct(looked_at.iter().map(|&i| u64::from(bits(assigned.y[i]))));
-        // A column that differs between half of the distinct rows tells rows apart: equal rows are then copies.
-        let tells_apart = |widest: usize, of: &[u64]| 2 * widest >= cells(of);
-        let rows_told = tells_apart(widest.max(outcomes), &rows);
-        let features_told = tells_apart(widest, &features);
+        let [rows_told, features_told] = tell_apart(assigned, x, (&rows, &features));
         Self {
             digest: Digest::of(assigned, &rows),
             rows: Filter::new(rows, rows_told),
             features: Filter::new(features, features_told),
         }
+    }
+
+    /// Of rows that come in parts.
+    pub(crate) fn collector() -> Collector {
+        Collector { digest: Digest::default(), hashes: [Counts::default(), Counts::default()], told: None }
     }
 
     /// How far rows with these encoded features are training rows.
@@ -180,6 +180,77 @@ impl Fingerprint {
     }
 }
 
+/// A fingerprint in the making, of rows that come in parts. Whether features tell rows apart is seen in the first part.
+#[derive(Debug)]
+pub(crate) struct Collector {
+    digest: Digest,
+    /// Of rows, and of features alone.
+    hashes: [Counts; 2],
+    told: Option<[bool; 2]>,
+}
+
+/// How often each hash occurred, of those that a filter will hold.
+#[derive(Debug, Default)]
+struct Counts {
+    skipped_bits: u32,
+    of: HashMap<u64, u32>,
+}
+
+impl Collector {
+    /// Adds rows with their encoded features.
+    pub(crate) fn add(&mut self, assigned: &Assigned, x: &Features) {
+        let features = feature_hashes(x);
+        let rows = row_hashes(assigned, &features);
+        self.told.get_or_insert_with(|| tell_apart(assigned, x, (&rows, &features)));
+        let Digest { n, sums } = Digest::of(assigned, &rows);
+        self.digest.n += n;
+        self.digest.sums.iter_mut().zip(sums).for_each(|(sum, own)| *sum = sum.wrapping_add(own));
+        let [own_rows, own_features] = &mut self.hashes;
+        own_rows.add(&rows);
+        own_features.add(&features);
+    }
+
+    pub(crate) fn finish(self) -> Fingerprint {
+        let [rows_told, features_told] = self.told.unwrap_or_default();
+        let [rows, features] = self.hashes;
+        Fingerprint { rows: rows.finish(rows_told), features: features.finish(features_told), digest: self.digest }
+    }
+}
+
+impl Counts {
+    fn add(&mut self, hashes: &[u64]) {
+        for &hash in hashes.iter().filter(|h| held(self.skipped_bits, **h)) {
+            *self.of.entry(hash).or_insert(0) += 1;
+        }
+        while self.of.len() > MOST_ROWS {
+            self.skipped_bits += 1;
+            let bits = self.skipped_bits;
+            self.of.retain(|&h, _| held(bits, h));
+        }
+    }
+
+    fn finish(self, told_apart: bool) -> Filter {
+        let n: u64 = self.of.values().map(|&count| u64::from(count)).sum();
+        let twins: u64 = self.of.values().filter(|&&count| count > 1).map(|&count| u64::from(count)).sum();
+        let twins = if told_apart || n == 0 { 0.0 } else { twins as f64 / n as f64 };
+        Filter::of_distinct(self.of.into_keys().collect(), FilterFacts { skipped_bits: self.skipped_bits, twins })
+    }
+}
+
+/// Whether rows, and features alone, are told apart by some column: one that differs between half of the distinct rows.
+/// Equal rows are then copies.
+fn tell_apart(assigned: &Assigned, x: &Features, (rows, features): (&[u64], &[u64])) -> [bool; 2] {
+    let looked_at = spread_over(rows.len());
+    let cells = |of: &[u64]| distinct(looked_at.iter().map(|&i| of[i]));
+    let widest = widest_column(x, &looked_at);
+    let outcomes = distinct(looked_at.iter().map(|&i| u64::from(bits(assigned.y[i]))));
+    [2 * widest.max(outcomes) >= cells(rows), 2 * widest >= cells(features)]
+}
+
+fn held(skipped_bits: u32, hash: u64) -> bool {
+    skipped_bits == 0 || hash >> (64 - skipped_bits) == 0
+}
+
 impl Filter {
     fn new(mut hashes: Vec<u64>, told_apart: bool) -> Self {
         let n = hashes.len();
@@ -187,11 +258,16 @@ impl Filter {
         let twins = hashes.chunk_by(|a, b| a == b).map(<[u64]>::len).filter(|&len| len > 1).sum::<usize>();
         let twins = if told_apart || n == 0 { 0.0 } else { twins as f64 / n as f64 };
         hashes.dedup();
-        let mut filter = Self { facts: FilterFacts { skipped_bits: 0, twins }, bits: vec![] };
+        let mut facts = FilterFacts { skipped_bits: 0, twins };
         while hashes.len() > MOST_ROWS {
-            filter.facts.skipped_bits += 1;
-            hashes.retain(|&h| filter.holds(h));
+            facts.skipped_bits += 1;
+            hashes.retain(|&h| held(facts.skipped_bits, h));
         }
+        Self::of_distinct(hashes, facts)
+    }
+
+    fn of_distinct(hashes: Vec<u64>, facts: FilterFacts) -> Self {
+        let mut filter = Self { facts, bits: vec![] };
         filter.bits = vec![0; (hashes.len() * BITS_PER_ROW).div_ceil(8).max(8)];
         for hash in hashes {
             for at in filter.probes(hash) {
@@ -203,7 +279,7 @@ impl Filter {
 
     /// Whether the filter would hold a training row of that hash.
     fn holds(&self, hash: u64) -> bool {
-        self.facts.skipped_bits == 0 || hash >> (64 - self.facts.skipped_bits) == 0
+        held(self.facts.skipped_bits, hash)
     }
 
     fn contains(&self, hash: u64) -> bool {
@@ -362,6 +438,19 @@ mod tests {
         let columns = columns.into_iter().map(|(name, values)| TableColumn::number(name, values)).collect();
         let assigned = assign(Table::new(columns).unwrap(), &RoleSpec::new("t", "y")).unwrap();
         (assigned, Features::Dense(Dense::new(n, 2, x).unwrap()))
+    }
+
+    #[test]
+    fn a_fingerprint_of_parts_is_that_of_the_whole() {
+        for levels in [None, Some(3.0)] {
+            let whole = rows(3000, levels, 7);
+            let mut collector = Fingerprint::collector();
+            for part in [0..1200, 1200..1201, 1201..3000] {
+                let own: Vec<usize> = part.collect();
+                collector.add(&whole.0.select(&own), &whole.1.select(&own));
+            }
+            assert_eq!(collector.finish(), Fingerprint::of(&whole.0, &whole.1));
+        }
     }
 
     /// Some rows of some, then some of others.

@@ -192,10 +192,11 @@ pub fn fit_on(
         valid_share: options.valid_share,
         source,
         reading,
+        blocks: None,
     };
     let held_out = held_out.then(|| predictions.into_iter().map(|effects| effects.tau).collect());
     let training = TrainingRows { fingerprint, held_out_scores, intervals, evidence, held_out };
-    Ok(Model::new(entry, about, prepared.encoder, model, propensity_weights, findings, training))
+    Ok(Model::new(entry, about, prepared.encoder, model, propensity_weights, Some(findings), training))
 }
 
 /// What intervals of single rows can be made from.
@@ -248,7 +249,7 @@ pub(crate) struct Fitted {
 }
 
 impl Fitted {
-    fn new(
+    pub(crate) fn new(
         estimator: &dyn Estimator,
         prepared: Prepared,
         (name, outcome): (&str, &str),
@@ -271,7 +272,7 @@ impl Fitted {
 }
 
 /// The roles with the compared arms named, so that whoever uses them again compares the same.
-fn between(roles: &RoleSpec, arms: &[Arm]) -> RoleSpec {
+pub(crate) fn between(roles: &RoleSpec, arms: &[Arm]) -> RoleSpec {
     let name = |k: usize| arms.get(k).map(|arm: &Arm| arm.name.clone());
     RoleSpec { control_value: name(0), treated_value: name(1), ..roles.clone() }
 }

@@ -43,6 +43,8 @@
 mod about;
 mod assessment;
 pub mod auto;
+mod averages;
+mod blocks;
 mod chi_square;
 mod compare;
 mod configured;
@@ -79,6 +81,7 @@ mod treatment_copy;
 mod warnings;
 
 pub use about::{About, Arm, Averages, Estimate, Extrapolated, Population, RatioEstimates};
+pub use blocks::{BlockOptions, fit_in_blocks};
 pub use compare::{CompareOptions, ComparedRow, Comparison, compare, compare_on};
 pub use configured::ConfiguredEstimator;
 pub use contrasts::Contrasts;

@@ -10,6 +10,7 @@ use paretau_report::Findings;
 use serde::{Deserialize, Serialize};
 
 use crate::about::{About, Estimate, Population};
+use crate::blocks::BlockMean;
 use crate::contrasts::Contrasts;
 use crate::evaluate::HeldOutScores;
 use crate::fingerprint::{FeatureMatches, Fingerprint, Recognition};
@@ -83,10 +84,10 @@ impl Model {
         encoder: Encoder,
         fitted: Box<dyn FittedModel>,
         propensity_weights: PropensityWeights,
-        findings: Findings,
+        findings: Option<Findings>,
         training: TrainingRows,
     ) -> Self {
-        Self { entry, about, encoder, fitted, propensity_weights, findings: Some(findings), training }
+        Self { entry, about, encoder, fitted, propensity_weights, findings, training }
     }
 
     /// Average effects of the groups that some columns make of the training rows. The columns have a cell for every row of
@@ -295,7 +296,9 @@ impl Model {
             Error::bad_model(format!("its estimator `{}` is not part of this version", about.estimator))
         })?;
         let nested = state.nested("fitted")?;
-        let fitted = if about.arms.len() > 2 && !entry.info().handles.many_arms {
+        let fitted = if let Some(blocks) = &about.blocks {
+            BlockMean::load(entry, blocks.n_blocks(), &nested, tools)?
+        } else if about.arms.len() > 2 && !entry.info().handles.many_arms {
             Contrasts::load(entry, &nested, tools)?
         } else {
             entry.load(&nested, tools)?

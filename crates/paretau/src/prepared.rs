@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use paretau_core::{Design, Effects, Handles, Result};
+use paretau_core::{Design, Effects, Handles, OutcomeKind, Result};
 use paretau_data::{Assigned, Encoder, EncoderPolicy, RoleSpec, Table, assign, assign_all_arms};
 
 /// Which rows of a table with several values of the treatment take part.
@@ -24,6 +24,8 @@ pub struct Prepared {
     pub encoder: Encoder,
     /// What estimators learn from.
     pub design: Design,
+    /// The encoder for the nuisances' learners, where it was not learned from these rows.
+    pub(crate) for_nuisances: Option<Encoder>,
 }
 
 impl Prepared {
@@ -43,20 +45,38 @@ impl Prepared {
         let encoder = Encoder::fit(&assigned.features, &EncoderPolicy::from(handles), &rows)?;
         let (x, _) = encoder.transform(&assigned.features)?;
         let design = assigned.design(x, encoder.columns().to_vec())?;
-        Ok(Self { assigned, encoder, design })
+        Ok(Self { assigned, encoder, design, for_nuisances: None })
+    }
+
+    /// The same with encoders, for the estimator and for the nuisances' learners, and a kind of outcome that belong to more
+    /// rows than these.
+    pub(crate) fn encoded_by(
+        assigned: Assigned,
+        (encoder, for_nuisances): (Encoder, Encoder),
+        outcome: OutcomeKind,
+    ) -> Result<Self> {
+        crate::treatment_copy::check(&assigned)?;
+        let (x, _) = encoder.transform(&assigned.features)?;
+        let design = assigned.design(x, encoder.columns().to_vec())?.with_outcome(outcome)?;
+        Ok(Self { assigned, encoder, design, for_nuisances: Some(for_nuisances) })
     }
 
     /// The same rows encoded for someone else; `None` when that is the encoding they have.
     pub(crate) fn encoded_for(&self, handles: Handles) -> Result<Option<Self>> {
-        let rows: Vec<usize> = (0..self.assigned.t.len()).collect();
-        let encoder = Encoder::fit(&self.assigned.features, &EncoderPolicy::from(handles), &rows)?;
+        let encoder = match &self.for_nuisances {
+            Some(encoder) => encoder.clone(),
+            None => {
+                let rows: Vec<usize> = (0..self.assigned.t.len()).collect();
+                Encoder::fit(&self.assigned.features, &EncoderPolicy::from(handles), &rows)?
+            }
+        };
         if encoder == self.encoder {
             return Ok(None);
         }
         let (x, _) = encoder.transform(&self.assigned.features)?;
         let design = self.assigned.design(x, encoder.columns().to_vec())?;
         let design = design.with_outcome(self.design.outcome())?;
-        Ok(Some(Self { assigned: self.assigned.clone(), encoder, design }))
+        Ok(Some(Self { assigned: self.assigned.clone(), encoder, design, for_nuisances: None }))
     }
 
     /// What was done to the data.
@@ -88,7 +108,7 @@ impl Prepared {
         let (rows, assigned) = (self.assigned.rows_of_pair(arm), self.assigned.pair(arm));
         let design = assigned.design(self.design.x().select(&rows), self.design.columns().to_vec())?;
         let design = design.with_outcome(self.design.outcome())?;
-        Ok(Self { assigned, encoder: self.encoder.clone(), design })
+        Ok(Self { assigned, encoder: self.encoder.clone(), design, for_nuisances: self.for_nuisances.clone() })
     }
 }
 

@@ -25,7 +25,8 @@ pub struct PropensityWeights {
 /// The probability of a treated arm among its rows and the control's, and what weights they have.
 #[derive(Debug)]
 pub(crate) struct ArmPropensity {
-    pub(crate) stack: PropensityStack,
+    /// Stacks with their shares, which sum to 1; more than one where the rows were fitted in blocks.
+    pub(crate) stacks: Vec<(f64, PropensityStack)>,
     pub(crate) map: WeightMap,
 }
 
@@ -57,6 +58,17 @@ struct SavedArm {
     share: f64,
     /// Start, scale and shape of each arm's tail.
     tails: [(f64, f64, f64); 2],
+    /// Shares of all stacks, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    blocks: Vec<f64>,
+}
+
+/// A stack in figures.
+#[derive(Serialize, Deserialize)]
+struct SavedStack {
+    members: Vec<(String, f64)>,
+    mean: (f64, f64),
+    calibration: LogitMap,
 }
 
 impl PropensityWeights {
@@ -80,7 +92,7 @@ impl PropensityWeights {
 
     /// Propensities of rows with these features, as [`Self::features`] gives them, one vector per treated arm.
     pub(crate) fn propensities(&self, features: &Features) -> Result<Vec<Vec<f64>>> {
-        self.arms.iter().map(|arm| arm.stack.predict(features)).collect()
+        self.arms.iter().map(|arm| arm.propensity(features)).collect()
     }
 
     /// Weights of rows with these propensities, one set per treated arm.
@@ -114,6 +126,23 @@ impl PropensityWeights {
 }
 
 impl ArmPropensity {
+    /// Of one stack.
+    pub(crate) fn new(stack: PropensityStack, map: WeightMap) -> Self {
+        Self { stacks: vec![(1.0, stack)], map }
+    }
+
+    /// Propensities of rows: the mean of the stacks' by their shares.
+    fn propensity(&self, features: &Features) -> Result<Vec<f64>> {
+        if let [(_, only)] = self.stacks.as_slice() {
+            return only.predict(features);
+        }
+        let mut e = vec![0.0; features.n_rows()];
+        for (share, stack) in &self.stacks {
+            e.iter_mut().zip(stack.predict(features)?).for_each(|(sum, p)| *sum += share * p);
+        }
+        Ok(e)
+    }
+
     /// Weights of rows; those that belong neither to the `k`-th arm nor to the control have none, which is not a number.
     fn weights(&self, e: &[f64], t: &[Option<u8>], k: usize) -> Result<RowWeights> {
         let side = |t: &Option<u8>| match t {
@@ -129,9 +158,13 @@ impl ArmPropensity {
     fn state(&self) -> Result<State> {
         let map = &self.map;
         let tails = map.tails.each_ref().map(|tail| (tail.mu, tail.sigma, tail.xi));
-        let PropensityStack { members, mean, calibration } = &self.stack;
+        let [(_, PropensityStack { members, mean, calibration }), more @ ..] = self.stacks.as_slice() else {
+            return Err(Error::internal("saving a model", "it has no propensity"));
+        };
+        let named = |members: &[Member]| members.iter().map(|(name, share, _)| ((*name).to_owned(), *share)).collect();
+        let shares = self.stacks.iter().map(|(share, _)| *share);
         let mut state = State::new(&SavedArm {
-            members: members.iter().map(|(name, share, _)| ((*name).to_owned(), *share)).collect(),
+            members: named(members),
             mean: *mean,
             calibration: *calibration,
             kind: map.kind,
@@ -139,18 +172,24 @@ impl ArmPropensity {
             bound: map.bound,
             share: map.share,
             tails,
+            blocks: if more.is_empty() { vec![] } else { shares.collect() },
         })?;
         for (arm, tail) in map.tails.iter().enumerate() {
             state.put_f64(TAILS[arm], &[tail.tail.len()], tail.tail.clone());
         }
-        for (k, (_, _, model)) in members.iter().enumerate() {
-            state.nest(&format!("member{k}"), model.state()?);
+        nest_members(&mut state, members)?;
+        for (k, (_, stack)) in more.iter().enumerate() {
+            let PropensityStack { members, mean, calibration } = stack;
+            let saved = SavedStack { members: named(members), mean: *mean, calibration: *calibration };
+            let mut own = State::new(&saved)?;
+            nest_members(&mut own, members)?;
+            state.nest(&block(k + 1), own);
         }
         Ok(state)
     }
 
     fn load(state: &State, columns: usize) -> Result<Self> {
-        let SavedArm { members, mean, calibration, kind, rule, bound, share, tails } = state.parse()?;
+        let SavedArm { members, mean, calibration, kind, rule, bound, share, tails, blocks } = state.parse()?;
         let tail = |arm: usize| -> Result<TailMap> {
             let length = state.tensors.get(TAILS[arm]).map_or(0, |tail| tail.shape().iter().product());
             let (mu, sigma, xi) = tails[arm];
@@ -158,31 +197,59 @@ impl ArmPropensity {
             tail.check().map_err(|e| Error::bad_model(format!("its weight tail is damaged: {e}")))?;
             Ok(tail)
         };
-        let member = |(k, (name, share)): (usize, &(String, f64))| -> Result<Member> {
-            let base = TOOLBOX.base(name).map_err(|e| Error::bad_model(e.to_string()))?;
-            let model = base.load(&state.nested(&format!("member{k}"))?)?;
-            Ok((base.name(), *share, model))
-        };
-        let members = members.iter().enumerate().map(member).collect::<Result<Vec<_>>>()?;
-        let shares = members.iter().map(|(_, share, _)| *share).chain([mean.1]);
-        let total: f64 = shares.clone().sum();
-        if shares.into_iter().any(|s| !(0.0..=1.0).contains(&s))
-            || (total - 1.0).abs() > 1e-6
-            || !(mean.0 > 0.0 && mean.0 < 1.0)
-        {
-            return Err(Error::bad_model("the shares of its propensity's learners do not sum to 1"));
+        let first = stack_of(state, &SavedStack { members, mean, calibration }, columns)?;
+        let mut stacks = vec![(blocks.first().copied().unwrap_or(1.0), first)];
+        for (k, share) in blocks.iter().enumerate().skip(1) {
+            let own = state.nested(&block(k))?;
+            stacks.push((*share, stack_of(&own, &own.parse()?, columns)?));
         }
-        let stack = PropensityStack { members, mean, calibration: calibration.checked()? };
-        // A member that was fitted on other columns says so when it is asked, which is here and not at the first row.
-        stack.predict(&Features::Dense(Dense::new(1, columns, vec![0.0; columns])?))?;
+        if stacks.iter().any(|(share, _)| !(0.0..=1.0).contains(share))
+            || (stacks.iter().map(|(share, _)| share).sum::<f64>() - 1.0).abs() > 1e-6
+        {
+            return Err(Error::bad_model("the shares of its propensity's blocks do not sum to 1"));
+        }
         if !(share > 0.0 && share < 1.0) {
             return Err(Error::bad_model("its share of treated rows is not between 0 and 1"));
         }
         if bound.is_some_and(|bound| !(bound > 0.0 && bound < 0.5)) {
             return Err(Error::bad_model("the bound of its propensities is not between 0 and 1/2"));
         }
-        Ok(Self { stack, map: WeightMap { kind, rule, bound, share, tails: [tail(0)?, tail(1)?] } })
+        Ok(Self { stacks, map: WeightMap { kind, rule, bound, share, tails: [tail(0)?, tail(1)?] } })
     }
+}
+
+fn block(k: usize) -> String {
+    format!("block{k}")
+}
+
+fn nest_members(state: &mut State, members: &[Member]) -> Result<()> {
+    for (k, (_, _, model)) in members.iter().enumerate() {
+        state.nest(&format!("member{k}"), model.state()?);
+    }
+    Ok(())
+}
+
+/// A stack whose members are nested in a state.
+fn stack_of(state: &State, saved: &SavedStack, columns: usize) -> Result<PropensityStack> {
+    let member = |(k, (name, share)): (usize, &(String, f64))| -> Result<Member> {
+        let base = TOOLBOX.base(name).map_err(|e| Error::bad_model(e.to_string()))?;
+        let model = base.load(&state.nested(&format!("member{k}"))?)?;
+        Ok((base.name(), *share, model))
+    };
+    let members = saved.members.iter().enumerate().map(member).collect::<Result<Vec<_>>>()?;
+    let mean = saved.mean;
+    let shares = members.iter().map(|(_, share, _)| *share).chain([mean.1]);
+    let total: f64 = shares.clone().sum();
+    if shares.into_iter().any(|s| !(0.0..=1.0).contains(&s))
+        || (total - 1.0).abs() > 1e-6
+        || !(mean.0 > 0.0 && mean.0 < 1.0)
+    {
+        return Err(Error::bad_model("the shares of its propensity's learners do not sum to 1"));
+    }
+    let stack = PropensityStack { members, mean, calibration: saved.calibration.checked()? };
+    // A member that was fitted on other columns says so when it is asked, which is here and not at the first row.
+    stack.predict(&Features::Dense(Dense::new(1, columns, vec![0.0; columns])?))?;
+    Ok(stack)
 }
 
 /// Names of the tails' largest weights in the state.

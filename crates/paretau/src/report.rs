@@ -309,6 +309,9 @@ fn command(model: &Model) -> String {
     if let Some((mu0, mu1)) = &roles.truth {
         flag("truth", &format!("{mu0},{mu1}"));
     }
+    if let Some(blocks) = &about.blocks {
+        flag("block-rows", &blocks.block_rows.to_string());
+    }
     if let Some(groups) = &about.groups {
         let mut by: Vec<&str> = groups.groups.iter().map(|g| g.column.as_str()).collect();
         by.dedup();

@@ -88,13 +88,13 @@ pub(crate) fn of_data(
 }
 
 /// The most severe first, otherwise in their order.
-fn by_severity(all: &mut [Warning]) {
+pub(crate) fn by_severity(all: &mut [Warning]) {
     all.sort_by_key(Warning::severity);
 }
 
 /// A warning when two doubly robust estimates by the same nuisances and weights disagree: then single rows with large weights
 /// decide.
-fn second_opinion(averages: &Averages) -> Option<Warning> {
+pub(crate) fn second_opinion(averages: &Averages) -> Option<Warning> {
     let (first, second) = (averages.ate?, averages.targeted?);
     (!(first.lo..=first.hi).contains(&second.value)).then(|| {
         Warning::new(

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use paretau::{CheckpointStore, FitOptions, Model, Population, Seed};
+use paretau::{BlockOptions, CheckpointStore, FitOptions, Model, Population, Seed};
 use serde_json::Value;
 
 use crate::args::{Common, FitArgs};
@@ -51,7 +51,24 @@ pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
             .print_line("only networks keep checkpoints: this fit starts from the beginning when it is interrupted");
     }
     let roles = data::roles(&data_args.roles, None)?;
-    let model = paretau::fit(data::table(&data_args, None, &progress)?, &roles, &options)?;
+    let model = match args.block_rows {
+        None => paretau::fit(data::table(&data_args, None, &progress)?, &roles, &options)?,
+        Some(rows) => {
+            let beside = args.out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let scratch = args.scratch.as_deref().unwrap_or(beside);
+            if !scratch.is_dir() {
+                return Err(
+                    data::bad_argument("scratch", &scratch.display().to_string(), "a folder that exists").into()
+                );
+            }
+            let blocks = BlockOptions { rows, scratch: scratch.to_owned() };
+            let read = data::read_options(&data_args.read, data_args.roles.id.as_deref())?;
+            paretau::fit_in_blocks(&data_args.data, &read, &roles, &options, &blocks, &mut |position| {
+                progress.reading("reading", position);
+                progress.check_interrupt()
+            })?
+        }
+    };
     model.save(&args.out)?;
     checkpoint.iter().for_each(FileCheckpoint::done);
     drop(progress);

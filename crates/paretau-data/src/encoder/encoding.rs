@@ -57,11 +57,12 @@ impl Encoding {
                 !v.is_nan()
             })
             .collect();
-        Self::Number {
-            fill: median(&mut present),
-            keep_missing: policy.missing,
-            indicator: n_missing > 0 && !policy.missing,
-        }
+        Self::of_median(median(&mut present), n_missing, policy)
+    }
+
+    /// The encoding of numbers with that median and so many gaps.
+    pub(super) fn of_median(fill: f64, n_missing: usize, policy: &EncoderPolicy) -> Self {
+        Self::Number { fill, keep_missing: policy.missing, indicator: n_missing > 0 && !policy.missing }
     }
 
     /// Learns the encoding of text in the given rows.
@@ -74,14 +75,25 @@ impl Encoding {
                 code => counts[code as usize] += 1,
             }
         }
-        let stands = joined(&text.levels, &counts);
+        Self::of_counts(&text.levels, counts, (n_missing, rows.len()), policy)
+    }
+
+    /// The encoding of texts that occur so often, with so many missing cells among so many rows.
+    pub(super) fn of_counts(
+        levels: &[String],
+        mut counts: Vec<usize>,
+        (n_missing, n_rows): (usize, usize),
+        policy: &EncoderPolicy,
+    ) -> Self {
+        let stands = joined(levels, &counts);
         for (k, &stand) in stands.iter().enumerate().filter(|(k, stand)| k != *stand) {
             counts[stand] += std::mem::take(&mut counts[k]);
         }
-        let fewest = policy.fewest(rows.len());
+        let fewest = policy.fewest(n_rows);
+        let texts = levels;
         let named = |least: usize| {
             let mut levels: Vec<String> =
-                counts.iter().zip(&text.levels).filter(|(c, _)| **c >= least).map(|(_, l)| l.clone()).collect();
+                counts.iter().zip(texts).filter(|(c, _)| **c >= least).map(|(_, l)| l.clone()).collect();
             // Sorted, so that the order of rows has no say in the columns.
             levels.sort_unstable();
             levels
@@ -91,9 +103,9 @@ impl Encoding {
         let missing = n_missing > 0;
         let limit = if policy.categories { policy.max_levels * 8 } else { policy.max_levels };
         if levels.len() > limit {
-            let share = |count: usize| count as f64 / rows.len().max(1) as f64;
+            let share = |count: usize| count as f64 / n_rows.max(1) as f64;
             let mut common: Vec<(usize, &String)> =
-                counts.iter().copied().zip(&text.levels).filter(|(c, _)| *c >= fewest).collect();
+                counts.iter().copied().zip(texts).filter(|(c, _)| *c >= fewest).collect();
             common.sort_unstable_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
             common.truncate(MAX_FREQUENCIES);
             let shares = common.into_iter().map(|(c, level)| (level.clone(), share(c))).collect();
@@ -200,6 +212,30 @@ impl Encoding {
         }
     }
 
+    /// Whether missing numbers stay missing.
+    pub(super) fn keeps_missing(&self) -> bool {
+        matches!(self, Self::Number { keep_missing: true, .. })
+    }
+
+    /// Whether each output of texts that occur so often, with so many missing cells, is not the same in every row.
+    pub(super) fn varying(&self, texts: &[String], counts: &[usize], n_missing: usize) -> Vec<bool> {
+        let n_rows = counts.iter().sum::<usize>() + n_missing;
+        let lookup = self.lookup();
+        let mut outputs = vec![0.0; self.columns("").len()];
+        // How many rows each output has at its first value, which is that of the first text.
+        let mut first: Option<Vec<f64>> = None;
+        let mut same = vec![0_usize; outputs.len()];
+        let cells = texts.iter().zip(counts).map(|(text, &n)| (Some(lookup.of(text)), n));
+        for (text, n) in cells.chain([(None, n_missing)]).filter(|(_, n)| *n > 0) {
+            self.text(text, &mut outputs);
+            let first = first.get_or_insert_with(|| outputs.clone());
+            for j in 0..outputs.len() {
+                same[j] += if outputs[j].to_bits() == first[j].to_bits() { n } else { 0 };
+            }
+        }
+        same.into_iter().map(|n| n < n_rows).collect()
+    }
+
     /// Whether it takes text.
     pub(super) fn is_text(&self) -> bool {
         !matches!(self, Self::Number { .. })
@@ -212,7 +248,7 @@ fn pool(levels: &[String], other: bool) -> f64 {
 }
 
 /// The median, 0 of nothing.
-fn median(values: &mut [f64]) -> f64 {
+pub(super) fn median(values: &mut [f64]) -> f64 {
     let n = values.len();
     if n == 0 {
         return 0.0;

@@ -7,21 +7,49 @@ use paretau_core::{Column, Result};
 use super::encoding::Encoding;
 use super::{Encoder, EncoderPolicy, Input, SparseInput};
 use crate::fold::{joined, joined_in_words};
-use crate::table::{ColumnData, Table, TableColumn, Text};
+use crate::table::{ColumnData, Kind, Table, TableColumn, Text};
+
+/// What is known about a column of the training rows.
+pub(super) struct Seen<'a> {
+    pub(super) name: &'a str,
+    pub(super) kind: Kind,
+    pub(super) encoding: Encoding,
+    /// A hash of each output over the training rows, `None` for a constant one.
+    pub(super) prints: Vec<Option<[u64; 2]>>,
+    /// Texts of the whole column with their counts; `None` of numbers.
+    pub(super) texts: Option<(&'a [String], Vec<usize>)>,
+}
 
 pub(super) fn fit(table: &Table, policy: &EncoderPolicy, rows: &[usize]) -> Result<Encoder> {
+    let seen = table.columns().iter().map(|column| {
+        let (encoding, texts) = match &column.data {
+            ColumnData::Number(values) => (Encoding::of_numbers(rows.iter().map(|&i| values[i]), policy), None),
+            ColumnData::Text(text) => {
+                (Encoding::of_text(text, rows, policy), Some((text.levels.as_slice(), crate::table::counts(text))))
+            }
+        };
+        let k = encoding.columns(&column.name).len();
+        let prints = fingerprints(&encoding, column, rows, k);
+        Seen { name: &column.name, kind: column.kind(), encoding, prints, texts }
+    });
+    put_together(seen, rows.len(), table, policy)
+}
+
+/// An encoder of columns in their order. `table` has the sparse block, if there is one, and names the file in errors.
+pub(super) fn put_together<'a>(
+    columns: impl Iterator<Item = Seen<'a>>,
+    n_rows: usize,
+    table: &Table,
+    policy: &EncoderPolicy,
+) -> Result<Encoder> {
     let mut encoder = Encoder { inputs: vec![], sparse: None, columns: vec![], notes: vec![] };
     let (mut constant, mut copies) = (vec![], vec![]);
     let mut seen = HashSet::new();
     let mut names = HashSet::new();
-    for column in table.columns() {
-        let encoding = match &column.data {
-            ColumnData::Number(values) => Encoding::of_numbers(rows.iter().map(|&i| values[i]), policy),
-            ColumnData::Text(text) => Encoding::of_text(text, rows, policy),
-        };
-        let without_levels = encoding.has_no_levels() && !rows.is_empty();
-        let outputs = encoding.columns(&column.name);
-        let places = (fingerprints(&encoding, column, rows, outputs.len()).into_iter().zip(outputs))
+    for Seen { name, kind, encoding, prints, texts } in columns {
+        let without_levels = encoding.has_no_levels() && n_rows > 0;
+        let outputs = encoding.columns(name);
+        let places = (prints.into_iter().zip(outputs))
             .map(|(print, output)| match print {
                 None => {
                     // A column that is ignored has its own note.
@@ -45,14 +73,13 @@ pub(super) fn fit(table: &Table, policy: &EncoderPolicy, rows: &[usize]) -> Resu
                 "only whether there is a value is used"
             };
             encoder.notes.push(format!(
-                "`{}`: almost every value is unique; {rest}. If it holds numbers, check the decimal mark",
-                column.name
+                "`{name}`: almost every value is unique; {rest}. If it holds numbers, check the decimal mark"
             ));
-        } else {
-            describe(&encoding, column, &mut encoder.notes);
+        } else if let Some((levels, counts)) = texts {
+            describe(&encoding, name, (levels, &counts), &mut encoder.notes);
         }
         if places.iter().any(Option::is_some) {
-            encoder.inputs.push(Input { name: column.name.clone(), kind: column.kind(), encoding, places });
+            encoder.inputs.push(Input { name: name.to_owned(), kind, encoding, places });
         }
     }
     for (dropped, why) in [(constant, "the same in every training row"), (copies, "a copy of an earlier column")] {
@@ -79,13 +106,10 @@ pub(super) fn fit(table: &Table, policy: &EncoderPolicy, rows: &[usize]) -> Resu
 }
 
 /// Notes for the analyst about categories that lose something.
-fn describe(encoding: &Encoding, column: &TableColumn, notes: &mut Vec<String>) {
-    let ColumnData::Text(text) = &column.data else { return };
-    let name = &column.name;
-    let counts: Vec<usize> = crate::table::counts(text);
-    let stands = joined(&text.levels, &counts);
+fn describe(encoding: &Encoding, name: &str, (levels, counts): (&[String], &[usize]), notes: &mut Vec<String>) {
+    let stands = joined(levels, counts);
     let n_levels = (0..stands.len()).filter(|&k| stands[k] == k && counts[k] > 0).count();
-    notes.extend(joined_in_words(&text.levels, &stands).map(|words| format!("`{name}`: {words}")));
+    notes.extend(joined_in_words(levels, &stands).map(|words| format!("`{name}`: {words}")));
     match encoding {
         Encoding::Frequency { shares, .. } => notes.push(format!(
             "`{name}` has {} levels and is coded by how frequent the level is ({} levels kept)",

@@ -10,6 +10,7 @@
 //!
 //! Constant columns and exact copies of earlier ones are dropped, with a note.
 
+mod counts;
 mod encoding;
 mod fit;
 mod policy;

@@ -473,7 +473,7 @@ fn named_delimiter(head: &[u8]) -> Option<(u8, usize)> {
 }
 
 /// The delimiter: as given, else a tab for `.tsv`, else the commonest of the usual ones in the first line.
-fn delimiter(head: &[u8], format: Format, options: &ReadOptions) -> (u8, Option<String>) {
+pub(super) fn delimiter(head: &[u8], format: Format, options: &ReadOptions) -> (u8, Option<String>) {
     if let Some(given) = options.delimiter {
         return (given, None);
     }

@@ -88,7 +88,7 @@ pub(crate) fn table_bytes(rows: usize, columns: usize) -> u64 {
 pub(crate) fn too_large(path: &Path, what: &str, bytes: u64, limit: u64) -> Error {
     let message = format!(
         "{what} would take {}, more than the limit of {}; read fewer columns or rows, or raise --max-memory \
-         (max_memory in code)",
+         (max_memory in code); `paretau fit` takes Parquet, Arrow and delimited text of any size with --block-rows 1000000",
         size(bytes),
         size(limit)
     );

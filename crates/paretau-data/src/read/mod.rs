@@ -5,6 +5,7 @@ mod batches;
 mod builder;
 mod cell;
 mod csv;
+mod head;
 mod header;
 mod ipc;
 mod ipc_lengths;
@@ -46,6 +47,7 @@ pub use stream::read_stream;
 
 use crate::table::{Field, Kind, Reading, Table};
 pub(crate) use cell::{Cell, classify};
+pub(crate) use head::by_first_rows;
 use source::Input;
 
 /// How to read a file. The default reads everything and finds out kinds by itself.

@@ -167,7 +167,11 @@ struct TooLong(u64);
 
 impl std::fmt::Display for TooLong {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the text is longer than the {} bytes of the memory limit; raise --max-memory", self.0)
+        write!(
+            f,
+            "the text is longer than the {} bytes of the memory limit; raise --max-memory, or fit it with --block-rows 1000000",
+            self.0
+        )
     }
 }
 

@@ -12,7 +12,7 @@ use crate::table::{ColumnData, Table, TableColumn};
 
 pub use features::parse_list;
 pub(crate) use features::{looks_like_truth, matches_glob};
-pub(crate) use oddities::{names_rows, sentinels};
+pub(crate) use oddities::{counts_rows, names_rows, sentinels};
 pub use treatment::arms_of;
 
 /// Which column plays which role. Stored with a model, so that evaluation need not be given them again.
@@ -100,6 +100,44 @@ pub struct Assigned {
     pub warnings: Vec<Warning>,
     /// Rows left out, for a missing treatment or outcome or another value of the treatment.
     pub rows_left_out: usize,
+    /// The same by reason, of the whole table.
+    pub left_out: LeftOut,
+}
+
+/// Rows of a table that cannot be used, by reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LeftOut {
+    /// Rows of the table.
+    pub of: usize,
+    /// Rows with a value of the treatment that is none of the arms.
+    pub other_treatment: usize,
+    /// Rows without a treatment.
+    pub no_treatment: usize,
+    /// Rows with a treatment and without an outcome.
+    pub no_outcome: usize,
+}
+
+impl LeftOut {
+    /// Adds those of further rows.
+    pub fn add(&mut self, more: Self) {
+        self.of += more.of;
+        self.other_treatment += more.other_treatment;
+        self.no_treatment += more.no_treatment;
+        self.no_outcome += more.no_outcome;
+    }
+
+    /// A sentence for each reason that there is.
+    pub fn in_words(self) -> Vec<String> {
+        [
+            (self.other_treatment, "have another treatment"),
+            (self.no_treatment, "have no treatment"),
+            (self.no_outcome, "have no outcome"),
+        ]
+        .into_iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, why)| format!("{n} of {} rows {why} and are left out", self.of))
+        .collect()
+    }
 }
 
 impl Assigned {
@@ -143,6 +181,7 @@ impl Assigned {
             notes: self.notes.clone(),
             warnings: self.warnings.clone(),
             rows_left_out: self.rows_left_out + self.t.len() - rows.len(),
+            left_out: self.left_out,
         }
     }
 
@@ -189,15 +228,13 @@ fn give(mut table: Table, spec: &RoleSpec, several: bool) -> Result<Assigned> {
     let n = table.n_rows();
     let rows: Vec<usize> = (0..n).filter(|&i| arms.arm[i].is_some() && !y[i].is_nan()).collect();
     let count = |test: &dyn Fn(usize) -> bool| (0..n).filter(|&i| test(i)).count();
-    for (left_out, why) in [
-        (count(&|i| arms.arm[i].is_none() && !arms.missing[i]), "have another treatment"),
-        (count(&|i| arms.missing[i]), "have no treatment"),
-        (count(&|i| y[i].is_nan() && arms.arm[i].is_some()), "have no outcome"),
-    ] {
-        if left_out > 0 {
-            notes.push(format!("{left_out} of {n} rows {why} and are left out"));
-        }
-    }
+    let left_out = LeftOut {
+        of: n,
+        other_treatment: count(&|i| arms.arm[i].is_none() && !arms.missing[i]),
+        no_treatment: count(&|i| arms.missing[i]),
+        no_outcome: count(&|i| y[i].is_nan() && arms.arm[i].is_some()),
+    };
+    notes.extend(left_out.in_words());
     if rows.is_empty() {
         return Err(table.error(None, None, "no row has both a treatment and an outcome"));
     }
@@ -259,6 +296,7 @@ fn give(mut table: Table, spec: &RoleSpec, several: bool) -> Result<Assigned> {
         notes,
         warnings,
         rows_left_out,
+        left_out,
     })
 }
 

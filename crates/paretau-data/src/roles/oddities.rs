@@ -20,15 +20,19 @@ pub(crate) fn names_rows(column: &TableColumn) -> bool {
     if column.is_date || values.len() < 3 || values.iter().any(|v| v.fract() != 0.0) {
         return false;
     }
-    let unnamed =
-        column.name == "column1" || column.name.starts_with("Unnamed: ") || column.name == "__index_level_0__";
     let called_id = is_id_name(&column.name);
     let start = values[0];
     let counts = values.iter().enumerate().all(|(i, &v)| v == start + i as f64);
     if counts {
-        return called_id || ((start == 0.0 || start == 1.0) && (unnamed || values.len() >= COUNTED_ROWS));
+        return counts_rows(&column.name, start, values.len());
     }
     ((called_id && values.len() >= NAMED_ROWS) || are_long_codes(values)) && all_differ(values)
+}
+
+/// Whether so many numbers that count up by 1 from `start`, in the order of the rows, only number them.
+pub(crate) fn counts_rows(name: &str, start: f64, n: usize) -> bool {
+    let unnamed = name == "column1" || name.starts_with("Unnamed: ") || name == "__index_level_0__";
+    is_id_name(name) || ((start == 0.0 || start == 1.0) && (unnamed || n >= COUNTED_ROWS))
 }
 
 /// Whether numbers look like codes of many digits. An amount that was only scaled has both signs, several lengths or zeros at

@@ -6,7 +6,7 @@ import inspect
 import json
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,7 +20,7 @@ from ._exports import Exports
 from ._inference import EffectInference, check_alpha
 from ._lines import Lines
 from ._output import Output
-from ._paretau import DEFAULT_VALID_SHARE, Model, Table, evaluate, fit
+from ._paretau import DEFAULT_VALID_SHARE, Model, Table, evaluate, fit, fit_in_blocks
 from ._progress import listener
 from ._questions import Questions
 from ._report import OverlapReport
@@ -425,37 +425,56 @@ class Estimator(Questions, Lines, Exports, Output, BaseEstimator):
     def _fit_table(
         self, table: Table, roles: dict[str, Any], intervals: int | None = None, executor: Any = None
     ) -> None:
+        def fitted(known: dict[str, Any]) -> Model:
+            far = self._far_refits(executor, table) if intervals is not None else None
+            return fit(table, **self._wishes(roles, known), intervals=intervals, executor=far)
+
+        self._adopt(fitted)
+
+    def _fit_blocks(
+        self, path: str, roles: dict[str, Any], reading: dict[str, Any], block_rows: int, scratch: str
+    ) -> None:
+        def fitted(known: dict[str, Any]) -> Model:
+            wishes = self._wishes(roles, known)
+            return fit_in_blocks(path, **wishes, reading=json.dumps(reading), block_rows=block_rows, scratch=scratch)
+
+        self._adopt(fitted)
+
+    def _wishes(self, roles: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+        """What every fit is asked for; `known` are the parameters as the library knows them."""
+        try:
+            text = json.dumps(known, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise UsageError(
+                "parameters must be finite numbers, text, lists of numbers, base learners (a name, a dict, or a regressor "
+                f"of scikit-learn's kind) or None: {error}"
+            ) from error
+        params = {k: plain(v) for k, v in self.get_params(deep=False).items() if k not in COMMON}
+        return {
+            "roles": json.dumps(roles),
+            "estimator": self._entry(params),
+            "params": text,
+            "seed": seed_from(self.random_state),
+            "valid_share": float(getattr(self, "validation_fraction", DEFAULT_VALID_SHARE)),
+            "n_jobs": threads(self.n_jobs),
+            "listener": listener(self.verbose),
+        }
+
+    def _adopt(self, fitted: Callable[[dict[str, Any]], Model]) -> None:
+        """Fits and takes over what came out."""
         params = {k: plain(v) for k, v in self.get_params(deep=False).items() if k not in COMMON}
         with _bases.lent(params) as known:
-            try:
-                text = json.dumps(known, allow_nan=False)
-            except (TypeError, ValueError) as error:
-                raise UsageError(
-                    "parameters must be finite numbers, text, lists of numbers, base learners (a name, a dict, or a regressor "
-                    f"of scikit-learn's kind) or None: {error}"
-                ) from error
-            self.model_ = fit(
-                table,
-                roles=json.dumps(roles),
-                estimator=self._entry(params),
-                params=text,
-                seed=seed_from(self.random_state),
-                valid_share=float(getattr(self, "validation_fraction", DEFAULT_VALID_SHARE)),
-                n_jobs=threads(self.n_jobs),
-                listener=listener(self.verbose),
-                intervals=intervals,
-                executor=self._far_refits(executor, table) if intervals is not None else None,
-            )
+            self.model_ = fitted(known)
         self._adopt_facts()
         for warning in self.warnings_:
-            warnings.warn(warning, DataWarning, stacklevel=3)
+            warnings.warn(warning, DataWarning, stacklevel=4)
         if len(self.arms_) > 2:
             first, control = self.arms_[1], self.arms_[0]
             warnings.warn(
                 f"the fit has {len(self.arms_)} arms: where no other is named (arm=, T1=), answers are about arm {first!r} "
                 f"against {control!r}",
                 DataWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _adopt_facts(self) -> None:

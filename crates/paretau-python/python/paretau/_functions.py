@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,8 @@ def fit(
     categorical: list[str] | str | None = None,
     date_order: str | None = None,
     sheet: str | None = None,
+    block_rows: int | None = None,
+    scratch: str | os.PathLike[str] | None = None,
     **params: Any,
 ) -> Estimator:
     """Fits an estimator, by registry name, to a data frame whose columns are named, or to a file.
@@ -68,8 +71,15 @@ def fit(
     of missing cells, `numeric` columns of numbers whose other cells count as missing, `categorical` columns of categories,
     `date_order` is "dmy", "mdy" or "ymd", and `sheet` that of a workbook. What is not given is found from the cells.
 
+    With `block_rows`, a Parquet, Arrow or delimited file, a folder or a glob of any size is fitted in blocks of about so many rows,
+    which are kept in the folder `scratch` (the system's temporary one unless another is named) while they are fitted.
+
     Other keywords are parameters of the estimator, and `random_state`, `n_jobs`, `verbose`.
     """
+    if block_rows is None and scratch is not None:
+        raise UsageError("scratch is where blocks of rows are kept: give block_rows as well")
+    if block_rows is not None and not is_path(data):
+        raise UsageError("block_rows is for the path of a file, a folder or a glob; data that are in memory need no blocks")
     roles = named_roles(
         treatment=treatment,
         outcome=outcome,
@@ -86,6 +96,13 @@ def fit(
         decimal=decimal, thousands=thousands, na=na, numeric=numeric, categorical=categorical, date_order=date_order, sheet=sheet
     )
     model = make_estimator(estimator, **params)
+    if block_rows is not None:
+        folder = tempfile.gettempdir() if scratch is None else os.fspath(scratch)
+        model._fit_blocks(os.fspath(data), roles, reading | ({} if id is None else {"id": id}), int(block_rows), folder)
+        _adopt_names(model, model.model_.input_names())
+        model._treatment_column = treatment
+        model._weights = (None, None)
+        return model
     model._fit_table(named_table(data, reading, id), roles)
     _adopt_names(model, model.model_.input_names())
     model._treatment_column = treatment

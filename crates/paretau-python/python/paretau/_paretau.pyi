@@ -109,6 +109,20 @@ def fit(
     intervals: int | None = None,
     executor: Callable[[list[str]], Any] | None = None,
 ) -> Model: ...
+def fit_in_blocks(
+    path: str,
+    *,
+    roles: str,
+    estimator: str,
+    params: str,
+    reading: str,
+    seed: int,
+    valid_share: float,
+    n_jobs: int | None,
+    listener: Callable[[str], None] | None,
+    block_rows: int,
+    scratch: str,
+) -> Model: ...
 def evaluate(
     model: Model, table: Table, *, roles: str, seed: int, n_jobs: int | None, in_sample: str
 ) -> str: ...

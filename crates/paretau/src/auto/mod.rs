@@ -30,7 +30,7 @@ use model::{AutoModel, Constant, Member, MemberFacts, mixed};
 pub(crate) use words::{belongs, mixture};
 
 /// Its name in the registry.
-const NAME: &str = "auto";
+pub(crate) const NAME: &str = "auto";
 /// The name of the candidate that gives everyone the same effect.
 const CONSTANT: &str = "constant";
 /// Members whose weight is below this are left out, and the others fill its place.

@@ -6,10 +6,10 @@
 //! scores' noise, which the two do not share. The grouping is chosen on the other rows as well. Before that, a line through what
 //! is missed takes out what grows along a direction of the features, which becomes a bias of each row's own.
 
-use paretau_core::{Column, Features, FitContext, FittedRegressor, Fold, Params, RegressionTask, Result, Target};
+use paretau_core::{Column, Features, FitContext, FittedRegressor, Fold, Params, RegressionTask, Result, Seed, Target};
 use paretau_nuisance::inference::clustered_mean;
 use paretau_nuisance::ols::ols;
-use paretau_nuisance::{CrossTask, HeldOut, Observed, cross_fit, fold_count};
+use paretau_nuisance::{CrossTask, HeldOut, Observed, Score, cross_fit, fold_count};
 
 use crate::registry::TOOLBOX;
 
@@ -61,7 +61,8 @@ impl Bias {
         };
         let parts = paretau_core::folds(rows.t, rows.groups, k, ctx.seed.named("interval calibration"))?;
         let trend = trend(rows, &mut missed, x, &parts, ctx)?;
-        Ok(Self { spread: spread(rows, &missed, groupings(&missed, tau, x), &parts), trend })
+        let spread = root(between_groups(rows, &missed, &groupings(&missed, tau, x), &parts));
+        Ok(Self { spread, trend })
     }
 
     /// The bias that rows may have.
@@ -111,14 +112,35 @@ fn trend(
     Ok(Some(Trend { model: found.model, centre, slope: seen + MARGIN * se }))
 }
 
-/// The root of the mean squared bias between groups.
-fn spread(rows: &Observed<'_>, missed: &[f64], groupings: Vec<Vec<u8>>, parts: &[Fold]) -> f64 {
+/// The mean squared bias of held-out predictions `tau` against `scores`, whatever it grows along: means over blocks of rows can
+/// be taken of it.
+pub(crate) fn squared_bias(
+    rows: &Observed<'_>,
+    (scores, tau): (&[f64], &[f64]),
+    x: &Features,
+    seed: Seed,
+) -> Result<Score> {
+    let missed: Vec<f64> = scores.iter().zip(tau).map(|(s, t)| s - t).collect();
+    let Some(k) = fold_count(rows.t, rows.groups, FOLDS) else {
+        return Ok(Score::plain(clustered_mean(&missed, rows.weight, rows.groups).value.powi(2)));
+    };
+    let parts = paretau_core::folds(rows.t, rows.groups, k, seed.named("interval calibration"))?;
+    Ok(between_groups(rows, &missed, &groupings(&missed, tau, x), &parts))
+}
+
+/// The root of a squared bias, on the safe side.
+pub(crate) fn root(squared: Score) -> f64 {
+    (squared.value.max(0.0) + MARGIN * squared.se.unwrap_or(0.0)).max(0.0).sqrt()
+}
+
+/// The mean squared bias between groups.
+fn between_groups(rows: &Observed<'_>, missed: &[f64], groupings: &[Vec<u8>], parts: &[Fold]) -> Score {
     let mut products = vec![0.0; missed.len()];
     for fold in parts {
         let best = groupings
             .iter()
             .map(|groups| Means::of(groups, missed, rows, &fold.train))
-            .zip(&groupings)
+            .zip(groupings)
             // The first of equals, so that the choice hangs on nothing else.
             .fold(None, |best: Option<(Means, &Vec<u8>)>, (means, groups)| match best {
                 Some((other, kept)) if other.excess >= means.excess => Some((other, kept)),
@@ -128,8 +150,7 @@ fn spread(rows: &Observed<'_>, missed: &[f64], groupings: Vec<Vec<u8>>, parts: &
             fold.held_out.iter().for_each(|&i| products[i] = means.mean[usize::from(groups[i])] * missed[i]);
         }
     }
-    let squared = clustered_mean(&products, rows.weight, rows.groups);
-    (squared.value.max(0.0) + MARGIN * squared.se.unwrap_or(0.0)).max(0.0).sqrt()
+    clustered_mean(&products, rows.weight, rows.groups)
 }
 
 /// Means within groups over some rows.

@@ -1,7 +1,7 @@
 //! Intervals of single rows, of two kinds: of the conditional effect (where the mean effect of people with these features
 //! lies) and of the individual effect (where one person's own effect lies, which is far wider).
 
-mod calibration;
+pub(crate) mod calibration;
 mod half_samples;
 mod individual;
 
@@ -201,6 +201,12 @@ impl Intervals {
         };
         self.confidence.push(confidence);
         Ok(())
+    }
+
+    /// Intervals of one treated arm whose standard errors are the estimator's own, with a bias that was measured elsewhere.
+    pub(crate) fn of_bias(bias: Option<f64>) -> Self {
+        let own = |spread: f64| Confidence { spread: None, bias: Bias { spread, trend: None } };
+        Self { confidence: vec![bias.map(own)], individual: None }
     }
 
     /// Adds intervals of the individual effect.

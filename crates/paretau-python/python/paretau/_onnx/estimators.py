@@ -35,6 +35,9 @@ def answers(graph: Graph, state: State, x: Value, *, n_treated: int, outcomes: b
 
 def _one(graph: Graph, state: State, x: Value, outcomes: bool) -> Answer:
     facts = state.facts
+    if isinstance(facts.get("shares"), list):
+        parts = [_one(graph, state.part(f"block{k}"), x, outcomes) for k in range(len(facts["shares"]))]
+        return _mean(graph, list(zip(facts["shares"], parts, strict=True)), outcomes)
     if "recipe" in facts:
         return _meta(graph, state, x, outcomes)
     if "forest" in facts:
@@ -228,6 +231,11 @@ def _auto(graph: Graph, state: State, x: Value, outcomes: bool) -> Answer:
         if constant is not None:
             own = _constant(graph, own, constant, outcomes)
         parts.append((member["weight"], own))
+    return _mean(graph, parts, outcomes)
+
+
+def _mean(graph: Graph, parts: list[tuple[float, Answer]], outcomes: bool) -> Answer:
+    """The mean of several answers by their shares."""
 
     def mean(of: str) -> Value:
         return graph.total([graph.scaled(getattr(own, of), weight) for weight, own in parts])
