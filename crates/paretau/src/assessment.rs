@@ -8,8 +8,8 @@ use paretau_data::TableColumn;
 use paretau_kernels::numeric::mean_sd;
 use paretau_nuisance::weights::BOUND;
 use paretau_nuisance::{
-    LEAST_EFFECTIVE_ROWS, Nuisance, Observed, OverlapOptions, OverlapReport, RowEvidence, Rule, StackedNuisances,
-    Weights, average_effect, effective_rows, extrapolation, overlap_report, ratios, targeted_average,
+    LEAST_EFFECTIVE_ROWS, Nuisance, Observed, OverlapOptions, OverlapReport, RowEvidence, StackedNuisances, Weights,
+    average_effect, effective_rows, extrapolation, overlap_report, ratios, targeted_average,
 };
 use paretau_report::{ArmFindings, Findings};
 
@@ -79,7 +79,7 @@ impl<'a> Weighted<'a> {
     /// The one computation of the rows' weights.
     fn new(pair: &'a Pair<'a>, nuisance: Nuisance) -> Result<Self> {
         let design = &pair.design;
-        let weights = Weights::inverse(&nuisance.e, design.t(), Rule::Pareto, BOUND)?;
+        let weights = Weights::smoothed_inverse(&nuisance.e, design.t())?;
         let rows = (design.t(), design.weight());
         let overlap = overlap_report(&nuisance.e, &weights, rows, &OverlapOptions::default())?;
         Ok(Self { pair, nuisance, weights, overlap })
