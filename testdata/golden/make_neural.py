@@ -191,39 +191,39 @@ def run(name, seed, scheme="uniform", groups=3, balance=0.0, joint=0.0, targeted
     g = torch.Generator().manual_seed(seed + 100)
     last = torch.nn.functional.elu if groups == 1 or elu else None
     encoders = Net(D, groups, ENCODER + [REP], g, last, norm)
-    judge = None
+    propensity_net = None
     if groups == 3:
-        judge = Net(2 * REP, 1, PROPENSITY + [1], g, batch_norm=norm)
+        propensity_net = Net(2 * REP, 1, PROPENSITY + [1], g, batch_norm=norm)
     elif joint:
-        judge = Net(REP, 1, [1], g)
+        propensity_net = Net(REP, 1, [1], g)
     reads = 2 * REP if groups == 3 else REP
     heads = [Net(reads, 1, HEADS + [1], g, batch_norm=norm) for _ in range(2)]
     epsilon = [Block((1,), 0.1, g, False)] if targeted else []
-    judge_blocks = list(judge.blocks()) if judge else []
+    propensity_blocks = list(propensity_net.blocks()) if propensity_net else []
     head_blocks = list(heads[0].blocks()) + list(heads[1].blocks())
-    everything = list(encoders.blocks()) + judge_blocks + head_blocks + epsilon
-    moving = list(encoders.blocks()) + head_blocks + epsilon + (judge_blocks if joint else [])
+    everything = list(encoders.blocks()) + propensity_blocks + head_blocks + epsilon
+    moving = list(encoders.blocks()) + head_blocks + epsilon + (propensity_blocks if joint else [])
     start = flat(everything)
     phase_b = adam(moving)
-    phase_a = adam(judge_blocks) if judge and not joint else None
+    phase_a = adam(propensity_blocks) if propensity_net and not joint else None
     bce = torch.nn.functional.binary_cross_entropy_with_logits
     losses = []
     for _ in range(STEPS):
         # Once for both phases: the first moves the propensity net alone, and a batch counts once in the running statistics.
         z = encoders(x)
         if phase_a:
-            loss = bce(judge.train(True)(z[:, : 2 * REP].detach())[:, 0], t)
+            loss = bce(propensity_net.train(True)(z[:, : 2 * REP].detach())[:, 0], t)
             phase_a.zero_grad()
             loss.backward()
             phase_a.step()
-            judge.train(False)
+            propensity_net.train(False)
         r = z[:, REP:] if groups == 3 else z
         h = torch.cat([heads[0](r[:N0])[:, 0], heads[1](r[N0:])[:, 0]])
         each = torch.nn.functional.softplus(h) - y * h if binary else (h - y) ** 2
         loss = 0.0
         w = torch.ones(N)
-        if judge:
-            logit = judge(z[:, : 2 * REP] if groups == 3 else z)[:, 0]
+        if propensity_net:
+            logit = propensity_net(z[:, : 2 * REP] if groups == 3 else z)[:, 0]
             if scheme != "uniform":
                 w = weights(logit, t, scheme)
             if joint:

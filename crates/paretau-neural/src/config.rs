@@ -2,13 +2,14 @@
 //!
 //! A kind of net's own configuration stands in its file under [`crate::nets`] and takes these in whole.
 
-use paretau_core::{Error, OutcomeKind, Result};
+use paretau_core::{BaseSpec, Error, OutcomeKind, Result};
 use paretau_kernels::soft_pareto_options::{Center, NegativeScale, SoftParetoOptions, Units};
 use paretau_kernels::weights::Weighting;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Activation, Norm};
 use crate::loss::{Balance, OutcomeLoss, Penalty};
+use crate::second_stage::NO_SECOND_STAGE;
 
 /// The weighting, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -152,7 +153,7 @@ pub struct TrainingConfig {
     /// Nets averaged, each with its own seed.
     pub members: usize,
     /// Base learner of a second stage on doubly robust pseudo-outcomes, `auto` or `none`.
-    pub second_stage: String,
+    pub second_stage: BaseSpec,
 }
 
 impl Default for TrainingConfig {
@@ -176,7 +177,7 @@ impl Default for TrainingConfig {
             clip: 10.0,
             optimiser: Optimiser::Adam,
             members: 5,
-            second_stage: "none".to_owned(),
+            second_stage: NO_SECOND_STAGE.into(),
         }
     }
 }

@@ -7,8 +7,8 @@
 //! pseudo-outcomes are all noise the nets' effects stay as they are.
 
 use paretau_core::{
-    BaseEntry, Design, Diagnostics, Effects, Error, Estimator, Event, Features, FitContext, FittedModel,
-    FittedRegressor, Params, Regressor, Result, State, Target, Toolbox, Want,
+    BaseSpec, BuildContext, Design, Diagnostics, Effects, Error, Estimator, Event, Features, FitContext, FittedModel,
+    FittedRegressor, Regressor, Result, State, Target, Toolbox, Want,
 };
 use paretau_nuisance::crossfit::{CrossTask, FitAll, fit_all_seeded, fit_folds};
 use paretau_nuisance::folds::folds;
@@ -30,18 +30,38 @@ pub(crate) struct SecondStage {
     regressor: Box<dyn Regressor>,
 }
 
-/// The base learner of that name; `auto` prefers forests, which see what nets do not.
-fn find(tools: &Toolbox, name: &str) -> Result<&'static dyn BaseEntry> {
-    if name == "auto" {
-        return tools.base("forest").or_else(|_| tools.base("mlp"));
-    }
-    tools.base(name)
-}
+/// The name that stands for no second stage.
+pub(crate) const NO_SECOND_STAGE: &str = "none";
 
 impl SecondStage {
-    pub(crate) fn new(nets: NetEstimator, base: &str, tools: &Toolbox) -> Result<Self> {
-        let entry = find(tools, base)?;
-        Ok(Self { nets, base: entry.name(), regressor: entry.build(&Params::none())? })
+    pub(crate) fn new(nets: NetEstimator, base: &'static str, regressor: Box<dyn Regressor>) -> Self {
+        Self { nets, base, regressor }
+    }
+
+    /// The learner that a spec describes; `None` where there is to be no second stage.
+    pub(crate) fn learner(
+        spec: &BaseSpec,
+        ctx: &BuildContext<'_>,
+    ) -> Result<Option<(&'static str, Box<dyn Regressor>)>> {
+        let tools = ctx.tools;
+        let spec = match spec.name.as_str() {
+            NO_SECOND_STAGE if spec.params.0.is_empty() => return Ok(None),
+            NO_SECOND_STAGE => {
+                return Err(Error::Unsupported {
+                    estimator: ctx.name.to_owned(),
+                    message: "has no second stage by default: to give it parameters, name its base learner as well \
+                              (second_stage=NAME)"
+                        .to_owned(),
+                });
+            }
+            // Forests see what nets do not.
+            "auto" => {
+                let entry = tools.base("forest").or_else(|_| tools.base("mlp"))?;
+                &BaseSpec { name: entry.name().to_owned(), params: spec.params.clone() }
+            }
+            _ => spec,
+        };
+        Ok(Some((tools.base(&spec.name)?.name(), tools.regressor("second_stage", spec)?)))
     }
 }
 
@@ -159,4 +179,25 @@ pub(crate) fn load(state: &State, tools: &Toolbox) -> Result<Box<dyn FittedModel
         return Err(Error::bad_model("the second stage's share is not one"));
     }
     Ok(Box::new(SecondModel { nets, base, fitted, share, diagnostics }))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_learner_is_a_name_with_parameters_of_its_own() {
+        let tools = Toolbox { bases: &[&crate::MlpBase] };
+        let ctx = BuildContext { name: "dpsw", tools: &tools };
+        let learner = |spec: BaseSpec| SecondStage::learner(&spec, &ctx);
+        assert!(learner(NO_SECOND_STAGE.into()).unwrap().is_none());
+        // Without a forest the net stands in.
+        let hidden = |spec: BaseSpec| format!("{:?}", learner(spec.with("hidden", vec![7])).unwrap().unwrap());
+        assert!(hidden("auto".into()).contains('7') && hidden("mlp".into()).starts_with("(\"mlp\""));
+        let error = |spec: BaseSpec| learner(spec).unwrap_err().to_string();
+        assert!(error(BaseSpec::new("none").with("hidden", vec![7])).contains("second_stage=NAME"));
+        assert!(error(BaseSpec::new("mlp").with("leaves", 3)).contains("`second_stage.leaves`"));
+        assert!(error("mpl".into()).contains("did you mean `mlp`?"));
+    }
 }

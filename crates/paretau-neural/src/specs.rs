@@ -150,7 +150,7 @@ pub(crate) const TRAINING: &[ParamSpec] = &[
     spec("members", ParamKind::Int { min: 1, max: 1000 }, "Nets averaged, each with its own seed and validation rows."),
     spec(
         "second_stage",
-        ParamKind::Text,
-        "Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none.",
+        ParamKind::Base,
+        "Base learner that regresses doubly robust pseudo-outcomes on top of the nets; auto for the forest, none for no second stage.",
     ),
 ];

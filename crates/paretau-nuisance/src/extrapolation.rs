@@ -69,7 +69,7 @@ mod tests {
 
     use super::*;
     use crate::overlap::{OverlapOptions, overlap_report};
-    use crate::weights::{BOUND, Rule, Weights};
+    use crate::weights::Weights;
 
     fn reasons(e: &[f64], seed: u64) -> [Option<String>; 4] {
         let mut rng = Seed(seed).rng();
@@ -77,7 +77,7 @@ mod tests {
         let y = vec![0.0; e.len()];
         let rows = Observed::new(&t, &y).unwrap();
         let nuisance = Nuisance::from_arms(y.clone(), y.clone(), e.to_vec());
-        let weights = Weights::inverse(e, &t, Rule::Pareto, BOUND).unwrap();
+        let weights = Weights::smoothed_inverse(e, &t).unwrap();
         let report = overlap_report(e, &weights, (&t, None), &OverlapOptions::default()).unwrap();
         [Estimand::All, Estimand::Treated, Estimand::Controls, Estimand::Overlap]
             .map(|estimand| extrapolation(&rows, &nuisance, &weights.smooth, &report, estimand).unwrap())

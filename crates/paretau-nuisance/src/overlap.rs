@@ -333,10 +333,9 @@ mod tests {
     use paretau_core::Seed;
 
     use super::*;
-    use crate::weights::BOUND;
 
     fn report_of(e: &[f64], t: &[u8], row_weight: Option<&[f64]>) -> (OverlapReport, Weights) {
-        let weights = Weights::inverse(e, t, Rule::Pareto, BOUND).unwrap();
+        let weights = Weights::smoothed_inverse(e, t).unwrap();
         (overlap_report(e, &weights, (t, row_weight), &OverlapOptions::default()).unwrap(), weights)
     }
 
@@ -395,7 +394,7 @@ mod tests {
         let worst = report.rows_at_risk[0];
         assert!(e[worst] == report.range.0 || e[worst] == report.range.1);
         assert!(weights.smoothed() == [true; 2] && weights.smooth.iter().all(|w| w.is_finite()));
-        assert!(Weights::inverse(&[0.0, 0.5], &[0, 1], Rule::Pareto, BOUND).is_err());
+        assert!(Weights::smoothed_inverse(&[0.0, 0.5], &[0, 1]).is_err());
     }
 
     #[test]
@@ -418,7 +417,7 @@ mod tests {
         let overlap = report(&heavy);
         assert!(overlap.arms.iter().all(|a| a.unreliable() && a.ess_raw < 10.0), "{:?}", overlap.arms);
         assert!(overlap.warnings.iter().any(|w| w.message.contains("weight column")), "{:?}", overlap.warnings);
-        let weights = Weights::inverse(&e, &t, Rule::Pareto, BOUND).unwrap();
+        let weights = Weights::smoothed_inverse(&e, &t).unwrap();
         assert!(overlap_report(&e, &weights, (&t, Some(&[1.0])), &OverlapOptions::default()).is_err());
     }
 }

@@ -166,6 +166,12 @@ impl Weights {
         Ok(Self { kind: map.kind, raw, smooth, fits, extreme, map })
     }
 
+    /// The inverse weights that averages, scores and pages stand on: Pareto-smoothed within each arm, none above that of a
+    /// propensity at [`BOUND`].
+    pub fn smoothed_inverse(e: &[f64], t: &[u8]) -> Result<Self> {
+        Self::inverse(e, t, Rule::Pareto, BOUND)
+    }
+
     /// Inverse weights by a rule with a bound, tails within each arm.
     pub fn inverse(e: &[f64], t: &[u8], rule: Rule, bound: f64) -> Result<Self> {
         Self::new(e, t, &WeightOptions { kind: Kind::Inverse, rule, bound: Some(bound), pooling: Pooling::PerArm })

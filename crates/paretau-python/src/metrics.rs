@@ -2,8 +2,7 @@
 
 use numpy::PyReadonlyArray1;
 use paretau::eval::{Evidence, Metric};
-use paretau::nuisance::weights::BOUND;
-use paretau::nuisance::{Nuisance, Observed, Rule, Weights};
+use paretau::nuisance::{Nuisance, Observed, Weights};
 use paretau::{Error, FeatureRole, Oracle, Seed};
 use pyo3::prelude::*;
 
@@ -56,7 +55,7 @@ pub(crate) fn metric(
             (Some(rows), Some(nuisance)) => {
                 rows.check()?;
                 nuisance.check(rows.len())?;
-                let inverse = Weights::inverse(&nuisance.e, rows.t, Rule::Pareto, BOUND)?;
+                let inverse = Weights::smoothed_inverse(&nuisance.e, rows.t)?;
                 Some(nuisance.scores(&rows, &inverse.smooth))
             }
             _ => None,

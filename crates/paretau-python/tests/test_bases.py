@@ -115,3 +115,17 @@ def test_clones_searches_and_threads(data):
     [t.join() for t in several]
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
+
+
+def test_a_second_stage_is_a_base_learner_like_any_other(data):
+    def effects(second_stage):
+        net = paretau.DPSW(members=2, max_steps=30, second_stage=second_stage, random_state=0)
+        return net.fit(data.X, data.y, treatment=data.treatment).effect(data.X)
+
+    few = effects({"name": "forest", "params": {"n_estimators": 20}})
+    np.testing.assert_array_equal(few, effects({"name": "forest", "n_estimators": 20}))
+    assert (few != effects("none")).any() and np.isfinite(effects(Ridge())).all()
+    with pytest.raises(paretau.DataError, match="second_stage.leaves"):
+        effects({"name": "forest", "leaves": 2})
+    with pytest.raises(paretau.UsageError, match="second_stage=NAME"):
+        effects({"n_estimators": 3})

@@ -8,7 +8,7 @@ use paretau_data::TableColumn;
 use paretau_kernels::numeric::mean_sd;
 use paretau_nuisance::weights::BOUND;
 use paretau_nuisance::{
-    Nuisance, Observed, OverlapOptions, OverlapReport, RowEvidence, Rule, StackedNuisances, Weights, overlap_report,
+    Nuisance, Observed, OverlapOptions, OverlapReport, RowEvidence, StackedNuisances, Weights, overlap_report,
 };
 use paretau_report::{ArmFindings, Findings};
 
@@ -79,7 +79,7 @@ impl<'a> Weighted<'a> {
     /// The one computation of the rows' weights.
     pub(crate) fn new(pair: &'a Pair<'a>, nuisance: Nuisance) -> Result<Self> {
         let design = &pair.design;
-        let weights = Weights::inverse(&nuisance.e, design.t(), Rule::Pareto, BOUND)?;
+        let weights = Weights::smoothed_inverse(&nuisance.e, design.t())?;
         let rows = (design.t(), design.weight());
         let overlap = overlap_report(&nuisance.e, &weights, rows, &OverlapOptions::default())?;
         Ok(Self { pair, nuisance, weights, overlap })

@@ -3,9 +3,8 @@
 
 use paretau_core::{Design, Error, Event, FitContext, Handles, Result};
 use paretau_data::Assigned;
-use paretau_nuisance::weights::BOUND;
 use paretau_nuisance::{
-    Candidate, Nuisance, Observed, Rule, StackPlan, StackReport, StackedNuisances, Weights, stack_nuisances,
+    Candidate, Nuisance, Observed, StackPlan, StackReport, StackedNuisances, Weights, stack_nuisances,
 };
 use serde::{Deserialize, Serialize};
 
@@ -101,7 +100,7 @@ pub struct Yardstick {
 pub fn yardstick(assigned: &Assigned, ctx: &FitContext<'_>) -> Result<Yardstick> {
     let Prepared { design, .. } = Prepared::encode(assigned.clone(), HANDLES)?;
     let nuisance = of_design(&design, ctx)?.nuisance;
-    let inverse = Weights::inverse(&nuisance.e, design.t(), Rule::Pareto, BOUND)?;
+    let inverse = Weights::smoothed_inverse(&nuisance.e, design.t())?;
     let scores = nuisance.scores(&Observed::of(&design)?, &inverse.smooth);
     Ok(Yardstick { design, nuisance, scores })
 }

@@ -7,8 +7,7 @@ use paretau_eval::{
     CrossFitted, PolicyOptions, PolicyTask, PolicyTree, PolicyValue, TocBand, cross_fitted_tree, policy_tree,
     policy_value, toc_band,
 };
-use paretau_nuisance::weights::BOUND;
-use paretau_nuisance::{Observed, Rule, Score, Weights, design_folds};
+use paretau_nuisance::{Observed, Score, Weights, design_folds};
 use serde::Serialize;
 
 use crate::model::Model;
@@ -198,7 +197,7 @@ fn arm_gains(prepared: &Prepared, ctx: &FitContext<'_>) -> Result<Vec<Vec<f64>>>
     let n_arms = design.n_arms();
     let stack = |design: &paretau_core::Design| -> Result<_> {
         let nuisance = nuisances::of_design(design, ctx)?.nuisance;
-        let smooth = Weights::inverse(&nuisance.e, design.t(), Rule::Pareto, BOUND)?.smooth;
+        let smooth = Weights::smoothed_inverse(&nuisance.e, design.t())?.smooth;
         Ok((nuisance, smooth))
     };
     if n_arms == 2 {

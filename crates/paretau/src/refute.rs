@@ -14,8 +14,7 @@
 use paretau_core::{Error, FitContext, Observer, Result, Seed};
 use paretau_data::{Assigned, RoleSpec, Table, TableColumn, assign};
 use paretau_nuisance::inference::student_tail;
-use paretau_nuisance::weights::BOUND;
-use paretau_nuisance::{Estimand, Observed, Rule, Score, Weights, average_effect};
+use paretau_nuisance::{Estimand, Observed, Score, Weights, average_effect};
 use serde::Serialize;
 
 use crate::nuisances::{Yardstick, yardstick};
@@ -176,7 +175,7 @@ fn wanted(names: &[String]) -> Result<Vec<(&'static str, Check)>> {
 /// The stacked, doubly robust average, and the propensities behind it.
 fn average(assigned: &Assigned, ctx: &FitContext<'_>) -> Result<(Score, Vec<f64>)> {
     let Yardstick { design, nuisance, .. } = yardstick(assigned, ctx)?;
-    let weights = Weights::inverse(&nuisance.e, design.t(), Rule::Pareto, BOUND)?.smooth;
+    let weights = Weights::smoothed_inverse(&nuisance.e, design.t())?.smooth;
     let average = average_effect(&Observed::of(&design)?, &nuisance, &weights, Estimand::All)?;
     Ok((average.score, nuisance.e))
 }

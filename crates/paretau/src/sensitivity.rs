@@ -5,8 +5,7 @@ use paretau_data::{Assigned, RoleSpec, Table, assign};
 use paretau_nuisance::hidden_cause::{Benchmark, BiasBounds, EValue, OmittedBias};
 use paretau_nuisance::inference::clustered_mean;
 use paretau_nuisance::marginal_sensitivity::{MarginalBounds, MarginalSensitivity};
-use paretau_nuisance::weights::BOUND;
-use paretau_nuisance::{Observed, Rule, Score, Weights};
+use paretau_nuisance::{Observed, Score, Weights};
 use serde::Serialize;
 
 use crate::nuisances::yardstick;
@@ -88,7 +87,7 @@ fn estimate(assigned: &Assigned, ctx: &FitContext<'_>) -> Result<Estimated> {
     let yardstick = yardstick(assigned, ctx)?;
     let (design, nuisance) = (&yardstick.design, &yardstick.nuisance);
     let rows = Observed::of(design)?;
-    let weights = Weights::inverse(&nuisance.e, design.t(), Rule::Pareto, BOUND)?.smooth;
+    let weights = Weights::smoothed_inverse(&nuisance.e, design.t())?.smooth;
     let bias = OmittedBias::new(&rows, nuisance, &weights)?;
     let mean = clustered_mean(rows.y, rows.weight, None).value;
     let spread: Vec<f64> = rows.y.iter().map(|y| (y - mean).powi(2)).collect();

@@ -350,7 +350,7 @@ pub static DPSW_DR: ConfigEntry<DpswConfig> = ConfigEntry {
     ),
     params: DPSW_SPECS,
     preset: || {
-        let training = TrainingConfig { second_stage: "auto".to_owned(), ..TrainingConfig::default() };
+        let training = TrainingConfig { second_stage: "auto".into(), ..TrainingConfig::default() };
         DpswConfig { training, ..dpsw_norm() }
     },
     build,

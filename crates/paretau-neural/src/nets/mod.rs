@@ -192,10 +192,10 @@ const fn info(
 fn build<K: NetKind + Serialize + 'static>(config: K, entry: &BuildContext<'_>) -> Result<Box<dyn Estimator>> {
     let second = config.training().second_stage.clone();
     let nets = NetEstimator::new(entry.name, config)?;
-    if second == "none" {
-        return Ok(Box::new(nets));
+    match SecondStage::learner(&second, entry)? {
+        None => Ok(Box::new(nets)),
+        Some((base, regressor)) => Ok(Box::new(SecondStage::new(nets, base, regressor))),
     }
-    Ok(Box::new(SecondStage::new(nets, &second, entry.tools)?))
 }
 
 fn load(state: &State, tools: &Toolbox) -> Result<Box<dyn FittedModel>> {

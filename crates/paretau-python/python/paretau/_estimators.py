@@ -642,9 +642,9 @@ class TARNet(Estimator):
         Optimiser. Takes one of adam, sgd.
     members : int, default 5
         Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
-    second_stage : str, default "none"
-        Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none. Takes a
-        word.
+    second_stage : str, dict or regressor of scikit-learn's kind, default "none"
+        Base learner that regresses doubly robust pseudo-outcomes on top of the nets; auto for the forest, none for no
+        second stage. Takes a base learner: its name, or { name, params }.
     validation_fraction : float, default 0.2
         Share of the rows held out to decide when to stop.
     random_state : int, numpy generator or None, default 0
@@ -686,7 +686,7 @@ class TARNet(Estimator):
         clip: float = 10.0,
         optimiser: str = "adam",
         members: int = 5,
-        second_stage: str = "none",
+        second_stage: Any = "none",
         validation_fraction: float = 0.2,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -786,9 +786,9 @@ class CFR(Estimator):
         Optimiser. Takes one of adam, sgd.
     members : int, default 5
         Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
-    second_stage : str, default "none"
-        Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none. Takes a
-        word.
+    second_stage : str, dict or regressor of scikit-learn's kind, default "none"
+        Base learner that regresses doubly robust pseudo-outcomes on top of the nets; auto for the forest, none for no
+        second stage. Takes a base learner: its name, or { name, params }.
     validation_fraction : float, default 0.2
         Share of the rows held out to decide when to stop.
     random_state : int, numpy generator or None, default 0
@@ -833,7 +833,7 @@ class CFR(Estimator):
         clip: float = 10.0,
         optimiser: str = "adam",
         members: int = 5,
-        second_stage: str = "none",
+        second_stage: Any = "none",
         validation_fraction: float = 0.2,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -925,9 +925,9 @@ class DragonNet(Estimator):
         Optimiser. Takes one of adam, sgd.
     members : int, default 5
         Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
-    second_stage : str, default "none"
-        Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none. Takes a
-        word.
+    second_stage : str, dict or regressor of scikit-learn's kind, default "none"
+        Base learner that regresses doubly robust pseudo-outcomes on top of the nets; auto for the forest, none for no
+        second stage. Takes a base learner: its name, or { name, params }.
     validation_fraction : float, default 0.2
         Share of the rows held out to decide when to stop.
     random_state : int, numpy generator or None, default 0
@@ -970,7 +970,7 @@ class DragonNet(Estimator):
         clip: float = 10.0,
         optimiser: str = "adam",
         members: int = 5,
-        second_stage: str = "none",
+        second_stage: Any = "none",
         validation_fraction: float = 0.2,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -1061,9 +1061,9 @@ class GANITE(Estimator):
         Optimiser. Takes one of adam, sgd.
     members : int, default 5
         Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
-    second_stage : str, default "none"
-        Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none. Takes a
-        word.
+    second_stage : str, dict or regressor of scikit-learn's kind, default "none"
+        Base learner that regresses doubly robust pseudo-outcomes on top of the nets; auto for the forest, none for no
+        second stage. Takes a base learner: its name, or { name, params }.
     validation_fraction : float, default 0.2
         Share of the rows held out to decide when to stop.
     random_state : int, numpy generator or None, default 0
@@ -1106,7 +1106,7 @@ class GANITE(Estimator):
         clip: float = 10.0,
         optimiser: str = "adam",
         members: int = 5,
-        second_stage: str = "none",
+        second_stage: Any = "none",
         validation_fraction: float = 0.2,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -1232,9 +1232,9 @@ class DRCFR(Estimator):
         Optimiser. Takes one of adam, sgd.
     members : int, default 5
         Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
-    second_stage : str, default "none"
-        Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none. Takes a
-        word.
+    second_stage : str, dict or regressor of scikit-learn's kind, default "none"
+        Base learner that regresses doubly robust pseudo-outcomes on top of the nets; auto for the forest, none for no
+        second stage. Takes a base learner: its name, or { name, params }.
     validation_fraction : float, default 0.2
         Share of the rows held out to decide when to stop.
     random_state : int, numpy generator or None, default 0
@@ -1290,7 +1290,7 @@ class DRCFR(Estimator):
         clip: float = 10.0,
         optimiser: str = "adam",
         members: int = 5,
-        second_stage: str = "none",
+        second_stage: Any = "none",
         validation_fraction: float = 0.2,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -1422,9 +1422,9 @@ class PSW(Estimator):
         Optimiser. Takes one of adam, sgd.
     members : int, default 5
         Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
-    second_stage : str, default "none"
-        Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none. Takes a
-        word.
+    second_stage : str, dict or regressor of scikit-learn's kind, default "none"
+        Base learner that regresses doubly robust pseudo-outcomes on top of the nets; auto for the forest, none for no
+        second stage. Takes a base learner: its name, or { name, params }.
     validation_fraction : float, default 0.2
         Share of the rows held out to decide when to stop.
     random_state : int, numpy generator or None, default 0
@@ -1478,7 +1478,7 @@ class PSW(Estimator):
         clip: float = 10.0,
         optimiser: str = "adam",
         members: int = 5,
-        second_stage: str = "none",
+        second_stage: Any = "none",
         validation_fraction: float = 0.2,
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -1628,9 +1628,9 @@ class DPSW(Estimator):
         Optimiser. Takes one of adam, sgd.
     members : int, default 5
         Nets averaged, each with its own seed and validation rows. Takes a whole number from 1 to 1000.
-    second_stage : str, default "none"
-        Base learner that regresses doubly robust pseudo-outcomes on top of the nets: its name, auto, or none. Takes a
-        word.
+    second_stage : str, dict or regressor of scikit-learn's kind, default "none"
+        Base learner that regresses doubly robust pseudo-outcomes on top of the nets; auto for the forest, none for no
+        second stage. Takes a base learner: its name, or { name, params }.
     validation_fraction : float, default 0.2
         Share of the rows held out to decide when to stop.
     random_state : int, numpy generator or None, default 0
@@ -1689,7 +1689,7 @@ class DPSW(Estimator):
         clip: float = 10.0,
         optimiser: str = "adam",
         members: int = 5,
-        second_stage: str = "none",
+        second_stage: Any = "none",
         validation_fraction: float = 0.2,
         random_state: Any = 0,
         n_jobs: int | None = None,

@@ -17,8 +17,7 @@ use paretau_core::{
 };
 use paretau_eval::losses::{difference, dr_losses, r_losses};
 use paretau_nuisance::inference::mean;
-use paretau_nuisance::weights::BOUND;
-use paretau_nuisance::{Nuisance, Observed, Rule, Weights, design_folds, two_arms};
+use paretau_nuisance::{Nuisance, Observed, Weights, design_folds, two_arms};
 use serde::{Deserialize, Serialize};
 
 use crate::observers::Quiet;
@@ -185,7 +184,7 @@ impl<'a> Job<'a> {
     fn new(design: &'a Design, folds: usize, ctx: &FitContext<'_>) -> Result<Self> {
         let folds = design_folds(design, folds, ctx.seed.named("auto"))?;
         let nuisance = nuisances::of_design(design, ctx)?.nuisance;
-        let inverse = Weights::inverse(&nuisance.e, design.t(), Rule::Pareto, BOUND)?;
+        let inverse = Weights::smoothed_inverse(&nuisance.e, design.t())?;
         let scores = nuisance.scores(&Observed::of(design)?, &inverse.smooth);
         Ok(Self { design, folds, nuisance, scores })
     }

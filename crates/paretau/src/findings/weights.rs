@@ -42,14 +42,14 @@ mod tests {
     use super::*;
     use paretau_core::Seed;
     use paretau_nuisance::weights::BOUND;
-    use paretau_nuisance::{OverlapOptions, Rule, overlap_report};
+    use paretau_nuisance::{OverlapOptions, overlap_report};
 
     #[test]
     fn the_tail_shown_is_the_tail_that_smoothed() {
         let mut rng = Seed(5).rng();
         let e: Vec<f64> = (0..900).map(|_| 1.0 / (1.0 + (-2.0 * rng.normal()).exp())).collect();
         let t: Vec<u8> = e.iter().map(|e| u8::from(rng.bernoulli(*e))).collect();
-        let sets = Weights::inverse(&e, &t, Rule::Pareto, BOUND).unwrap();
+        let sets = Weights::smoothed_inverse(&e, &t).unwrap();
         let report = overlap_report(&e, &sets, (&t, None), &OverlapOptions::default()).unwrap();
         for arm in [0, 1] {
             let weights = of_arm(&sets, &t, arm);
