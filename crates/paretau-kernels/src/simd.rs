@@ -30,9 +30,16 @@ impl<W: Vectorised> pulp::WithSimd for Work<W> {
     }
 }
 
-/// Runs `work` with the widest vector instructions that are both compiled in and present.
+/// Runs `work` with AVX2 where it is present, else with what was compiled in.
+///
+/// Wider registers are left to matrix products: rows are laid out for [`LANES`] values, and sums keep their bits on every
+/// processor with AVX2.
 #[inline]
 pub fn dispatch<W: Vectorised>(work: W) -> W::Output {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(simd) = pulp::x86::V3::try_new() {
+        return pulp::Simd::vectorize(simd, Work(work));
+    }
     pulp::Arch::new().dispatch(Work(work))
 }
 

@@ -167,6 +167,8 @@ impl Mlp {
             max_steps: self.config.max_steps as u64,
             min_steps: self.config.patience.min(self.config.max_steps) as u64,
             patience: self.config.patience as u64,
+            later_patience: self.config.patience as u64,
+            settle: 0,
             drops: 1,
             drop_factor: 0.3,
             keep: Keep::Best,
@@ -230,6 +232,8 @@ impl Regressor for Mlp {
                 name: format!("mlp{k}"),
                 member: k,
                 parallelism,
+                start: None,
+                pause: None,
             };
             let trained = run.train(&mut model, &quiet, &keeper)?;
             Ok((PlainPredictor::new(spec.hidden.clone(), &spec, scaler, trained.params)?, scale))

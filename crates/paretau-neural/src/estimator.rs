@@ -8,15 +8,16 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::choose::choose;
+use crate::choose::{Notes, choose};
 use crate::fitted::{Mixture, NetModel, predict};
 use crate::member::{Job, Member};
-use crate::nets::{FeatureReport, NetKind};
+use crate::nets::{FeatureReport, Keeping, NetKind};
+use crate::predictor::Predictor;
 use crate::propensity_nets::propensity_nets;
 use crate::recalibrate::{self, Shift};
 use crate::report::report;
 use crate::roles::{reading, roles};
-use crate::settings::Choice;
+use crate::settings::{Choice, Part};
 use crate::shrink::{self, Shrink};
 use crate::splits::{TrainValid, windows};
 use crate::temper::weighted_share;
@@ -70,28 +71,10 @@ impl NetEstimator {
         let parts = windows(design.t(), design.groups(), ctx.valid_share, (self.members, ctx.seed));
         check_arms(design, &parts)?;
         ctx.event(&Event::Stage { name: "training networks".into(), total: Some(self.members as u64) });
-        let (chosen, mut notes) = choose(kind, design, &parts[0], (ctx, &keeper))?;
-        ctx.event(&Event::Progress { done: 1 });
-        let (count, rest) = (chosen.len(), self.members - 1);
-        let others = run_all(count * rest, |k| {
-            let (ensemble, member) = (k % count, 1 + k / count);
-            let choice = chosen[ensemble].choice;
-            let job = Job { kind, design, parts: &parts[member], choice, member, parallelism: inside(count * rest) };
-            job.train(&format!("member{member}-{ensemble}"), (ctx, &keeper))
-        })?;
-        ctx.event(&Event::Progress { done: self.members as u64 });
-        // One ensemble per choice: the first member was trained while choosing, the others come in turn.
-        let choices: Vec<Choice> = chosen.iter().map(|c| c.choice).collect();
-        let mut trained: Vec<Vec<Member>> = chosen.into_iter().map(|c| vec![c.first]).collect();
-        others.into_iter().enumerate().for_each(|(k, member)| trained[k % count].push(member));
-        if count == 2 && design.propensity().is_none() {
-            let separate = propensity_nets(kind, design, &parts, (ctx, &keeper))?;
-            let plain = trained.pop().unwrap_or_default().into_iter().zip(separate);
-            let with_net = |(m, net): (Member, _)| Member { predictor: m.predictor.with_propensity_net(net), ..m };
-            trained.push(plain.map(with_net).collect());
-        }
+        let (trained, mut notes) = train_members(kind, design, &parts, (ctx, &keeper))?;
+        let count = trained.len();
         let mut shares = vec![1.0];
-        if let [weighted, plain] = &trained[..] {
+        if let [(_, weighted), (_, plain)] = &trained[..] {
             let (share, error) = weighted_share(design, (weighted, plain), &parts)?;
             shares = vec![share, 1.0 - share];
             notes.push(("weighted_share".to_owned(), share));
@@ -102,12 +85,12 @@ impl NetEstimator {
         // Γ learns through the weights alone, so only weighted nets show what it reads, whatever they count for.
         let (mut feature_roles, mut feature_reading) = (Vec::new(), Vec::new());
         match kind.feature_report() {
-            FeatureReport::Roles => feature_roles = roles(design, &trained[0])?,
-            FeatureReport::Reading => feature_reading = reading(design, &trained[0]),
+            FeatureReport::Roles => feature_roles = roles(design, &trained[0].1)?,
+            FeatureReport::Reading => feature_reading = reading(design, &trained[0].1),
             FeatureReport::None => {}
         }
         let mut ensembles = Vec::new();
-        for (place, ((choice, members), share)) in choices.into_iter().zip(trained).zip(shares).enumerate() {
+        for (place, ((choice, members), share)) in trained.into_iter().zip(shares).enumerate() {
             // Nets that do not count are not kept, but for the last ones, which give the propensity.
             if share > 0.0 || place + 1 == count {
                 ensembles.push(Ensemble { choice, members, share });
@@ -163,6 +146,47 @@ impl NetEstimator {
             "valid_share": ctx.valid_share,
         })
     }
+}
+
+/// Trains all members: one ensemble, or a weighted and an unweighted one when the weights' share is open.
+fn train_members(
+    kind: &dyn NetKind,
+    design: &Design,
+    parts: &[TrainValid],
+    keeping: Keeping<'_>,
+) -> Result<(Vec<(Choice, Vec<Member>)>, Notes)> {
+    let (ctx, _) = keeping;
+    let (tempers, rest) = (kind.tempers(), parts.len() - 1);
+    // Where propensities are unknown, nets of their own find them, and unweighted nets need none.
+    let separate = tempers && design.propensity().is_none();
+    let part = if separate { Part::Unweighted } else { Part::Whole };
+    let (chosen, propensities) = rayon::join(
+        || choose(kind, design, &parts[0], part, keeping),
+        || separate.then(|| propensity_nets(kind, design, parts, keeping)).transpose(),
+    );
+    let ((choice, first, notes), propensities) = (chosen?, propensities?);
+    ctx.event(&Event::Progress { done: 1 });
+    let train = |choice: Choice, member: usize, from: Option<&Predictor>, (runs, ensemble): (usize, usize)| {
+        let parallelism = inside(runs);
+        let job = Job { kind, design, parts: &parts[member], choice, member, parallelism, from, pause: None };
+        job.train(&format!("member{member}-{ensemble}"), keeping)
+    };
+    let others = run_all(rest, |k| train(choice, 1 + k, None, (rest, usize::from(tempers))))?;
+    let mut members: Vec<Member> = std::iter::once(first).chain(others).collect();
+    let mut ensembles = Vec::new();
+    if tempers {
+        let weighted = Choice { gamma: 1.0, part: Part::Weighted, ..choice };
+        let runs = members.len();
+        let others = run_all(runs, |k| train(weighted, k, Some(&members[k].predictor), (runs, 0)))?;
+        ensembles.push((weighted, others));
+    }
+    if let Some(nets) = propensities {
+        let with_net = |(m, net): (Member, _)| Member { predictor: m.predictor.with_propensity_net(net), ..m };
+        members = members.into_iter().zip(nets).map(with_net).collect();
+    }
+    ctx.event(&Event::Progress { done: parts.len() as u64 });
+    ensembles.push((choice, members));
+    Ok((ensembles, notes))
 }
 
 /// Refuses data of which some member would see one arm alone.
@@ -229,5 +253,74 @@ pub(crate) fn inside(runs: usize) -> Parallelism {
 impl Estimator for NetEstimator {
     fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>> {
         Ok(Box::new(self.fit_nets(design, ctx)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use paretau_core::{Dense, Features, Seed};
+
+    use super::*;
+    use crate::config::TrainingConfig;
+    use crate::nets::disentangled::{DPSW_NORM, DpswConfig};
+
+    fn design() -> Design {
+        let (n, d) = (400, 4);
+        let mut rng = Seed(11).rng();
+        let x: Vec<f64> = (0..n * d).map(|_| rng.normal()).collect();
+        let (mut t, mut y) = (vec![], vec![]);
+        for row in x.chunks(d) {
+            let treated = rng.bernoulli(1.0 / (1.0 + (-row[0] - row[1]).exp()));
+            t.push(u8::from(treated));
+            y.push(row[1] + row[3] + f64::from(t[t.len() - 1]) * (1.0 + row[3]) + 0.3 * rng.normal());
+        }
+        Design::new(Features::Dense(Dense::new(n, d, x).unwrap()), t, y).unwrap()
+    }
+
+    fn fitted(design: &Design) -> NetModel {
+        let training =
+            TrainingConfig { max_steps: Some(60), min_steps: Some(40), members: 2, ..TrainingConfig::default() };
+        let kind = DpswConfig { training, ..(DPSW_NORM.preset)() };
+        let ctx = FitContext { valid_share: 0.3, ..FitContext::silent(Seed(3)) };
+        NetEstimator::new("dpsw-norm", kind).unwrap().fit_nets(design, &ctx).unwrap()
+    }
+
+    #[test]
+    fn the_answer_is_the_mean_of_weighted_and_unweighted_nets_by_their_shares() {
+        let design = design();
+        let model = fitted(&design);
+        let number = |name: &str| model.diagnostics.numbers[name];
+        let share = number("weighted_share");
+        assert!(share > 0.0 && share < 1.0, "{share}");
+        let rows: Vec<usize> = (0..design.n_rows()).collect();
+        let count = model.members.len() as f64;
+        let mut raw = vec![0.0; rows.len()];
+        for member in &model.members {
+            assert_eq!(member.nets.len(), 2);
+            for ((net, own), expected) in member.nets.iter().zip([share, 1.0 - share]) {
+                assert!((own - expected).abs() < 1e-12);
+                let alone = [Mixture::new(vec![net.clone()], &[1.0])];
+                let tau = predict(&alone, design.x(), &rows, Want::Outcomes).unwrap().tau;
+                raw.iter_mut().zip(&tau).for_each(|(sum, tau)| *sum += own * tau / count);
+            }
+        }
+        let shift = number("shift_1") - number("shift_0");
+        let (kept, centre) = (number("spread_kept"), number("spread_centre"));
+        let tau = model.predict(design.x(), Want::Outcomes).unwrap().remove(0).tau;
+        for (i, (tau, raw)) in tau.iter().zip(raw).enumerate() {
+            let expected = centre + kept * (raw + shift - centre);
+            assert!((tau - expected).abs() < 1e-9, "row {i}: {tau} {expected}");
+        }
+    }
+
+    #[test]
+    fn unweighted_nets_lack_what_outcomes_do_not_need_and_known_propensities_keep_it() {
+        let design = design();
+        let model = fitted(&design);
+        let groups: Vec<usize> = model.members[0].nets.iter().map(|(net, _)| net.info.spec.groups).collect();
+        assert_eq!(groups, [3, 2]);
+        let e = vec![0.5; design.n_rows()];
+        let known = fitted(&design.with_propensity(e).unwrap());
+        assert!(known.members[0].nets.iter().all(|(net, _)| net.info.spec.groups == 3));
     }
 }

@@ -14,7 +14,7 @@ const BLOCK: usize = 512;
 /// One member: nets trained on the same rows by different choices, and what each counts for.
 #[derive(Debug, Clone)]
 pub(crate) struct Mixture {
-    nets: Vec<(Predictor, f64)>,
+    pub(crate) nets: Vec<(Predictor, f64)>,
 }
 
 impl Mixture {

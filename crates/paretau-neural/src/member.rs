@@ -5,7 +5,7 @@ use paretau_kernels::parallel::Parallelism;
 
 use crate::data::{Batches, Sample};
 use crate::loss::OutcomeLoss;
-use crate::model::{PlainNet, PlainSpec};
+use crate::model::{Nets, PlainNet, PlainSpec};
 use crate::nets::{FirstStep, Keeping, NetJob, NetKind};
 use crate::plain::PlainPredictor;
 use crate::predictor::{MemberInfo, Predictor};
@@ -29,6 +29,10 @@ pub(crate) struct Job<'a> {
     pub(crate) choice: Choice,
     pub(crate) member: usize,
     pub(crate) parallelism: Parallelism,
+    /// The nets to go on from; none begins at random.
+    pub(crate) from: Option<&'a Predictor>,
+    /// Mini-batches after which training is put aside.
+    pub(crate) pause: Option<u64>,
 }
 
 impl Job<'_> {
@@ -37,7 +41,7 @@ impl Job<'_> {
         if self.parts.valid.is_empty() { &self.parts.train } else { &self.parts.valid }
     }
 
-    fn size(&self) -> Size {
+    pub(crate) fn size(&self) -> Size {
         Size { n: self.parts.train.len(), d: self.design.x().n_cols() }
     }
 
@@ -45,7 +49,7 @@ impl Job<'_> {
     pub(crate) fn train(&self, name: &str, keeping: Keeping<'_>) -> Result<Member> {
         let (ctx, _) = keeping;
         ctx.check_interrupt()?;
-        let Self { kind, design, parts, choice, member, parallelism } = *self;
+        let Self { kind, design, parts, choice, member, parallelism, from, pause } = *self;
         let seed = ctx.seed.named("member").indexed(member as u64);
         let (mut sample, scaler, scale) = Sample::<f32>::new(design, &parts.train)?;
         let plan = kind.training_plan(self.size(), choice);
@@ -61,6 +65,12 @@ impl Job<'_> {
             clamps: scaler.clamps,
             first_step: first.as_ref().map(|net| net.hidden.clone()),
         };
+        let start = from.map(|other| {
+            let nets = Nets::new(&spec, kind.fluctuates());
+            let mut start = nets.layout.initial(seed);
+            nets.take_outcomes(&mut start, &spec, (&other.nets, &other.info.spec, &other.params));
+            start
+        });
         let run = Run {
             sample: &sample,
             train: &parts.train,
@@ -70,13 +80,16 @@ impl Job<'_> {
             name: name.to_owned(),
             member,
             parallelism,
+            start,
+            pause,
         };
         let (trained, params) = kind.train(NetJob { spec, choice, capacity }, &run, keeping)?;
         let predictor = Predictor::new(info, scaler, params, first)?;
         Ok(Member { predictor, trained })
     }
 
-    /// A propensity net that reads the features themselves and takes no part in training, with its validation loss.
+    /// A propensity net that reads the features themselves and takes no part in training, with its validation loss (until the pause,
+    /// if there is one).
     pub(crate) fn separate_propensity_net(&self, name: &str, keeping: Keeping<'_>) -> Result<(PlainPredictor, f64)> {
         // The stream's name is older than the function's; another one would give other nets.
         let seed = keeping.0.seed.named("judge").indexed(self.member as u64);
@@ -84,13 +97,13 @@ impl Job<'_> {
         self.train_propensity_net(&mut sample, FirstStep { scaler: &scaler, seed, name, keeping })
     }
 
-    /// Trains a propensity net on the features, with its validation loss.
+    /// Trains a propensity net on the features, with its validation loss (until the pause, if there is one).
     pub(crate) fn train_propensity_net(
         &self,
         sample: &mut Sample<f32>,
         FirstStep { scaler, seed, name, keeping: (ctx, keeper) }: FirstStep<'_>,
     ) -> Result<(PlainPredictor, f64)> {
-        let Self { kind, parts, choice, member, parallelism, .. } = *self;
+        let Self { kind, parts, choice, member, parallelism, pause, .. } = *self;
         let spec = PlainSpec {
             d: self.size().d,
             hidden: kind.widths().propensity,
@@ -111,10 +124,13 @@ impl Job<'_> {
             name: format!("{name}-propensity"),
             member,
             parallelism,
+            start: None,
+            pause,
         };
         let trained = run.train(&mut model, ctx, keeper)?;
         sample.y = outcomes;
+        let score = pause.map_or(trained.score, |step| trained.score_by(step));
         let net = PlainPredictor::new(spec.hidden.clone(), &spec, scaler.clone(), trained.params)?;
-        Ok((net, trained.score))
+        Ok((net, score))
     }
 }

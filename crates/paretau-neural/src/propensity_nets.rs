@@ -6,6 +6,7 @@
 
 use paretau_core::{Design, Result};
 
+use crate::choose::best_of;
 use crate::estimator::{inside, run_all};
 use crate::member::Job;
 use crate::nets::{Keeping, NetKind};
@@ -20,17 +21,20 @@ pub(crate) fn propensity_nets(
     parts: &[TrainValid],
     keeping: Keeping<'_>,
 ) -> Result<Vec<PlainPredictor>> {
-    let candidates = kind.candidates(Size { n: parts[0].train.len(), d: design.x().n_cols() });
-    let train = |member: usize, choice, runs: usize, name: String| {
-        let job = Job { kind, design, parts: &parts[member], choice, member, parallelism: inside(runs) };
-        job.separate_propensity_net(&name, keeping)
+    let size = Size { n: parts[0].train.len(), d: design.x().n_cols() };
+    let candidates = kind.candidates(size);
+    let train = |member: usize, choice, runs: usize, (pause, name): (Option<u64>, &str)| {
+        let parallelism = inside(runs);
+        let job = Job { kind, design, parts: &parts[member], choice, member, parallelism, from: None, pause };
+        job.separate_propensity_net(name, keeping)
     };
-    let tried =
-        run_all(candidates.len(), |k| train(0, candidates[k], candidates.len(), format!("separate-candidate{k}")))?;
-    let Some((choice, (first, _))) = candidates.iter().zip(tried).min_by(|a, b| a.1.1.total_cmp(&b.1.1)) else {
-        return Ok(Vec::new());
-    };
+    let name = |k: usize| format!("separate-candidate{k}");
+    let rung = kind.rung(size, candidates[0]);
+    let (best, first, _) =
+        best_of(candidates.len(), rung, |k, pause, runs| train(0, candidates[k], runs, (pause, &name(k))))?;
+    (0..candidates.len()).for_each(|k| keeping.1.release(&format!("{}-propensity", name(k))));
     let rest = parts.len() - 1;
-    let others = run_all(rest, |k| train(1 + k, *choice, rest, format!("separate{}", 1 + k)))?;
+    let choice = candidates[best];
+    let others = run_all(rest, |k| train(1 + k, choice, rest, (None, &format!("separate{}", 1 + k))))?;
     Ok(std::iter::once(first).chain(others.into_iter().map(|(net, _)| net)).collect())
 }

@@ -10,6 +10,9 @@ use crate::train::{Keep, PhaseRates, Plan, Stage};
 /// How many times the ordinary weight decay a fit tries besides.
 const STRONG: f64 = 10.0;
 
+/// Nets that go on from others need this many times fewer mini-batches.
+const GOING_ON: u64 = 3;
+
 /// Epochs per block, as in the paper's scripts.
 pub(crate) const BLOCK: usize = 100;
 
@@ -22,6 +25,20 @@ pub(crate) struct Choice {
     pub(crate) l2: f64,
     /// Tempering exponent.
     pub(crate) gamma: f64,
+    /// Where training begins and what it needs.
+    pub(crate) part: Part,
+}
+
+/// What nets are trained for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// For themselves.
+    Whole,
+    /// To be mixed with weighted ones, beside propensity nets of their own: they need no propensity, nor the encoder that only it
+    /// reads.
+    Unweighted,
+    /// To be mixed with unweighted ones, from whose parameters they go on.
+    Weighted,
 }
 
 /// The size of the job.
@@ -46,8 +63,10 @@ impl dyn NetKind + '_ {
     /// The nets.
     pub(crate) fn spec(&self, size: Size, choice: Choice) -> RepSpec {
         let (training, widths) = (self.training(), self.widths());
-        let Arrangement { groups, propensity, head_reads, balanced } = self.arrangement(widths.propensity);
-        let last = if groups == 1 { training.activation } else { Activation::Linear };
+        let whole = self.arrangement(widths.propensity);
+        let last = if whole.groups == 1 { training.activation } else { Activation::Linear };
+        let arrangement = if choice.part == Part::Unweighted { whole.of_outcomes() } else { whole };
+        let Arrangement { groups, propensity, head_reads, balanced } = arrangement;
         RepSpec {
             d: size.d,
             groups,
@@ -82,20 +101,23 @@ impl dyn NetKind + '_ {
         } else {
             (5000, (10 * per_epoch).clamp(500, 1500), (8 * per_epoch).clamp(300, 600))
         };
+        let patience = training.patience.map_or(default.2, |v| v as u64);
         let stage = Stage {
             name: "training",
             phases: vec![OUTCOME],
             block: None,
             max_steps: training.max_steps.map_or(default.0, |v| v as u64),
             min_steps: training.min_steps.map_or(default.1, |v| v as u64),
-            patience: training.patience.map_or(default.2, |v| v as u64),
+            patience,
+            later_patience: if settings.is_paper() || training.patience.is_some() { patience } else { patience / 2 },
+            settle: 0,
             drops: if settings.is_paper() { 0 } else { training.drops as u32 },
             drop_factor: 0.3,
             keep: Keep::Best,
         };
         let mut rates = vec![PhaseRates { rate: propensity_rate, l2: choice.l2 }; 2];
         rates[OUTCOME].rate = training.rate.unwrap_or(rate);
-        self.plan(Plan {
+        let mut plan = self.plan(Plan {
             stages: vec![stage],
             rates,
             batch,
@@ -103,7 +125,30 @@ impl dyn NetKind + '_ {
             half_life: training.half_life,
             sgd: training.optimiser == Optimiser::Sgd,
             evaluate_every: 20,
-        })
+        });
+        for stage in &mut plan.stages {
+            match choice.part {
+                Part::Whole => {}
+                Part::Unweighted => {
+                    stage.phases.retain(|phase| *phase != PROPENSITY);
+                    stage.block = None;
+                }
+                Part::Weighted => {
+                    // Where they begin is not where they belong: what they end with is found on their own way.
+                    if stage.block.is_none() {
+                        let open = [training.min_steps.is_none(), training.patience.is_none()];
+                        stage.shorten(open, GOING_ON);
+                    }
+                    stage.settle = stage.min_steps.min(stage.max_steps) / 2;
+                }
+            }
+        }
+        plan
+    }
+
+    /// Mini-batches after which candidates are compared and all but the best are given up: where training could first have ended.
+    pub(crate) fn rung(&self, size: Size, choice: Choice) -> Option<u64> {
+        self.can_pause().then(|| self.training_plan(size, choice).stages[0].min_steps)
     }
 
     /// What to try on validation rows: what the user fixed stays fixed.
@@ -118,7 +163,7 @@ impl dyn NetKind + '_ {
         };
         let l2 = training.l2.unwrap_or(if settings.is_paper() { 0.01 } else { natural });
         let open_l2 = training.l2.is_none() && !settings.is_paper();
-        let choice = |dropout, l2| Choice { dropout, l2, gamma };
+        let choice = |dropout, l2| Choice { dropout, l2, gamma, part: Part::Whole };
         match training.dropout.or(paper) {
             // Ten times the decay helps small nets on clean data as much as dropout does, so it is tried without dropout too.
             Some(dropout) if open_l2 => vec![choice(dropout, l2), choice(dropout, STRONG * natural)],

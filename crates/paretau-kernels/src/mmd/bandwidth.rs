@@ -2,6 +2,7 @@
 
 use crate::arms::Arms;
 use crate::real::Real;
+use crate::simd::{Vectorised, dispatch};
 
 /// At most this many rows enter [`median_distance`].
 pub const MEDIAN_ROWS: usize = 256;
@@ -15,17 +16,13 @@ pub fn median_distance<T: Real>(arms: &Arms<'_, T>, scratch: &mut Vec<f64>) -> f
     let n = arms.n0() + arms.n1();
     let m = n.min(MEDIAN_ROWS);
     scratch.clear();
-    for i in 0..m {
-        let x = arms.row(i * n / m);
-        for j in 0..i {
-            scratch.push(squared_distance(x, arms.row(j * n / m)));
-        }
-    }
+    dispatch(Distances { arms, m, out: scratch });
     if scratch.is_empty() {
         return 1.0;
     }
     let middle = scratch.len() / 2;
-    let (_, &mut median, _) = scratch.select_nth_unstable_by(middle, f64::total_cmp);
+    // Numbers that are not negative are in the order of their bits.
+    let (_, &mut median, _) = scratch.select_nth_unstable_by_key(middle, |d| d.to_bits());
     if median > 0.0 {
         return median.sqrt();
     }
@@ -35,6 +32,27 @@ pub fn median_distance<T: Real>(arms: &Arms<'_, T>, scratch: &mut Vec<f64>) -> f
     if mean > 0.0 { mean } else { 1.0 }
 }
 
+/// Squared distances of all pairs of `m` rows at even steps.
+struct Distances<'a, 'b, T> {
+    arms: &'a Arms<'b, T>,
+    m: usize,
+    out: &'a mut Vec<f64>,
+}
+
+impl<T: Real> Vectorised for Distances<'_, '_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: pulp::Simd, const FMA: bool>(self, _: S) {
+        let Self { arms, m, out } = self;
+        let n = arms.n0() + arms.n1();
+        for i in 0..m {
+            let x = arms.row(i * n / m);
+            out.extend((0..i).map(|j| squared_distance(x, arms.row(j * n / m))));
+        }
+    }
+}
+
+#[inline(always)]
 fn squared_distance<T: Real>(x: &[T], y: &[T]) -> f64 {
     let mut lanes = [0.0; 4];
     let (x4, x_rest) = x.as_chunks::<4>();

@@ -252,6 +252,36 @@ impl Net {
         if index + 1 == self.layers.len() { None } else { dropout.map(|m| m.layer(index)) }
     }
 
+    /// Copies the parameters of some groups of `other`, which lie in `from`, into as many groups of this net, which lie in `params`.
+    /// The nets' layers have the same widths.
+    pub(crate) fn take_groups<T: Real>(
+        &self,
+        params: &mut [T],
+        groups: Range<usize>,
+        (other, other_groups, from): (&Self, Range<usize>, &[T]),
+    ) {
+        for (index, (layer, source)) in self.layers.iter().zip(&other.layers).enumerate() {
+            let columns = |groups: &Range<usize>| groups.start * layer.outputs..groups.end * layer.outputs;
+            let (to, of) = (columns(&groups), columns(&other_groups));
+            if index == 0 {
+                let (w, v) = (layer.weights[0], source.weights[0]);
+                let rows = params[w.range()].chunks_exact_mut(w.cols).zip(from[v.range()].chunks_exact(v.cols));
+                rows.for_each(|(row, source)| row[to.clone()].copy_from_slice(&source[of.clone()]));
+            } else {
+                let pairs = layer.weights[groups.clone()].iter().zip(&source.weights[other_groups.clone()]);
+                pairs.for_each(|(w, v)| params[w.range()].copy_from_slice(&from[v.range()]));
+            }
+            let mut row = |to_block: Block, of_block: Block| {
+                params[to_block.range()][to.clone()].copy_from_slice(&from[of_block.range()][of.clone()]);
+            };
+            row(layer.bias, source.bias);
+            if let (Normaliser::Batch(own), Normaliser::Batch(others)) = (layer.norm, source.norm) {
+                row(own.mean, others.mean);
+                row(own.variance, others.variance);
+            }
+        }
+    }
+
     /// Copies the parameters of some groups into a net of their own, appended to `layout`; returns it with the values
     /// of its stretch.
     pub fn extract<T: Real>(&self, params: &[T], groups: Range<usize>, layout: &mut Layout) -> (Self, Vec<T>) {
@@ -482,6 +512,33 @@ mod tests {
                 close(&y, &y2) && close(&grads, &grads2) && close(&d_more, &dx2),
                 "{y:?} {y2:?} {d_more:?} {dx2:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_net_that_took_groups_answers_as_they_did() {
+        for norm in [Norm::None, Norm::Layer, Norm::Batch] {
+            let (mut layout, mut other_layout) = (Layout::default(), Layout::default());
+            layout.biases(2);
+            let net = Net::new(&shape(3, vec![5, 2], Activation::Elu, norm), &mut layout);
+            let other = Net::new(&shape(2, vec![5, 2], Activation::Elu, norm), &mut other_layout);
+            let mut params: Vec<f64> = layout.initial(Seed(8));
+            let mut from: Vec<f64> = other_layout.initial(Seed(9));
+            from.iter_mut().enumerate().for_each(|(i, p)| *p += 0.01 * (i % 7) as f64);
+            let before = params.clone();
+            net.take_groups(&mut params, 1..3, (&other, 0..2, &from));
+            let x: Vec<f64> = (0..12).map(|i| f64::from(i) * 0.1).collect();
+            let input = Input::Dense(MatRef::row_major(&x, 3, 4).unwrap());
+            let answer = |net: &Net, params: &[f64]| {
+                let mut work = net.work(3, false);
+                net.forward(params, input, (3, Mode::Evaluation), &mut work, Parallelism::None).unwrap();
+                work.output().to_vec()
+            };
+            let (old, new, theirs) = (answer(&net, &before), answer(&net, &params), answer(&other, &from));
+            for row in 0..3 {
+                assert_eq!(new[row * 6..row * 6 + 2], old[row * 6..row * 6 + 2], "{norm:?}");
+                assert_eq!(new[row * 6 + 2..row * 6 + 6], theirs[row * 4..row * 4 + 4], "{norm:?}");
+            }
         }
     }
 

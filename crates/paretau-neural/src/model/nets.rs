@@ -51,6 +51,21 @@ impl Nets {
         let epsilon = fluctuates.then(|| layout.biases(1));
         Self { layout, encoders, propensity, heads, epsilon }
     }
+
+    /// Copies what outcomes are made of, encoders that the heads read and the heads themselves, from `other` nets of the same widths
+    /// into `params`. `other` may have fewer encoders.
+    pub(crate) fn take_outcomes<T: Real>(
+        &self,
+        params: &mut [T],
+        spec: &RepSpec,
+        (other, other_spec, from): (&Self, &RepSpec, &[T]),
+    ) {
+        let (reads, other_reads) = (spec.head_reads.clone(), other_spec.head_reads.clone());
+        self.encoders.take_groups(params, reads, (&other.encoders, other_reads, from));
+        for (own, other) in self.heads.iter().zip(&other.heads) {
+            own.take_groups(params, 0..1, (other, 0..1, from));
+        }
+    }
 }
 
 /// Columns of some encoders' outputs, for some rows.

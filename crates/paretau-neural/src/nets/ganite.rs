@@ -58,6 +58,10 @@ impl NetKind for GaniteConfig {
         Widths { encoder: vec![64], representation: 64, propensity: vec![], heads: vec![64] }
     }
 
+    fn can_pause(&self) -> bool {
+        false
+    }
+
     fn arrangement(&self, _propensity: Vec<usize>) -> Arrangement {
         Arrangement::one_encoder()
     }

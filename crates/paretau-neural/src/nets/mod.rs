@@ -85,6 +85,12 @@ pub(crate) trait NetKind: Debug + Send + Sync {
         false
     }
 
+    /// Whether a run can be put aside and taken up again, and what it has reached by then says how good it will be: not where a first
+    /// step is trained beforehand or a stage has no score.
+    fn can_pause(&self) -> bool {
+        true
+    }
+
     /// Whether there is a propensity net.
     fn has_propensity(&self) -> bool {
         false
@@ -147,6 +153,13 @@ pub(crate) struct Arrangement {
 }
 
 impl Arrangement {
+    /// What outcomes need of it: no propensity, nor encoders that the heads do not read.
+    pub(crate) fn of_outcomes(self) -> Self {
+        let Self { head_reads, balanced, .. } = self;
+        let groups = head_reads.len();
+        Self { groups, propensity: None, head_reads: 0..groups, balanced: balanced.saturating_sub(head_reads.start) }
+    }
+
     /// One encoder that both heads read.
     pub(crate) fn one_encoder() -> Self {
         Self { groups: 1, propensity: None, head_reads: 0..1, balanced: 0 }

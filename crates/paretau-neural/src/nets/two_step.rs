@@ -126,6 +126,10 @@ impl NetKind for TwoStepConfig {
         widths(self.settings, self.propensity.as_ref())
     }
 
+    fn can_pause(&self) -> bool {
+        false
+    }
+
     fn arrangement(&self, _propensity: Vec<usize>) -> Arrangement {
         Arrangement { groups: 2, propensity: None, head_reads: 0..2, balanced: 1 }
     }

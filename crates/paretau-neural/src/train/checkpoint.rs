@@ -42,6 +42,22 @@ impl<'a> Keeper<'a> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
+    /// Keeps the state of a run that is put aside, even where nothing is stored.
+    pub fn hold(&self, name: &str, state: State) -> Result<()> {
+        if self.is_on() {
+            return self.save(name, state);
+        }
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), state);
+        Ok(())
+    }
+
+    /// Lets go of a run that nobody comes back to; a stored one stays, so that a resumed fit decides as this one did.
+    pub fn release(&self, name: &str) {
+        if !self.is_on() {
+            self.runs.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        }
+    }
+
     /// Keeps the state of a run.
     pub fn save(&self, name: &str, state: State) -> Result<()> {
         let Some(store) = self.store else { return Ok(()) };

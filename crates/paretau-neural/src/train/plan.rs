@@ -13,14 +13,31 @@ pub struct Stage {
     pub max_steps: u64,
     /// Mini-batches at least.
     pub min_steps: u64,
-    /// Mini-batches without improvement before stopping.
+    /// Mini-batches without improvement before the rate drops for the first time, or before stopping.
     pub patience: u64,
+    /// The same once the rate has dropped: smaller steps show sooner whether they lead anywhere.
+    pub later_patience: u64,
+    /// Mini-batches before the validation score counts: a run that begins where another ended must first go its own way.
+    pub settle: u64,
     /// How often a stage that no longer improves goes back to its best parameters with a lower rate before it stops.
     pub drops: u32,
     /// What the rate is multiplied by then.
     pub drop_factor: f64,
     /// Which parameters the stage ends with.
     pub keep: Keep,
+}
+
+impl Stage {
+    /// Divides the shortest length and the patience, where they are open, by `times`.
+    pub(crate) fn shorten(&mut self, [length, patience]: [bool; 2], times: u64) {
+        if length {
+            self.min_steps = self.min_steps.div_ceil(times);
+        }
+        if patience {
+            self.patience = self.patience.div_ceil(times);
+            self.later_patience = self.later_patience.div_ceil(times);
+        }
+    }
 }
 
 /// Which parameters a stage ends with.

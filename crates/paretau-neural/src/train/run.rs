@@ -39,6 +39,10 @@ pub struct Run<'a, T> {
     pub member: usize,
     /// Threads inside a step.
     pub parallelism: Parallelism,
+    /// Where to begin instead of at random.
+    pub start: Option<Vec<T>>,
+    /// Mini-batches after which the run is put aside at the next look: another call under the same name goes on from there.
+    pub pause: Option<u64>,
 }
 
 /// What a run found.
@@ -62,6 +66,20 @@ pub struct Trained<T> {
     pub totals: BTreeMap<String, f64>,
 }
 
+impl<T> Trained<T> {
+    /// The best score of the looks up to the first one at or behind `step`: the same whether the run went on from there or not.
+    pub fn score_by(&self, step: u64) -> f64 {
+        let mut best = f64::INFINITY;
+        for look in &self.history {
+            best = look.get("valid_objective").map_or(best, |score| best.min(*score));
+            if look.get("step").is_some_and(|at| *at >= step as f64) {
+                break;
+            }
+        }
+        best
+    }
+}
+
 impl<T: Real> Run<'_, T> {
     /// Trains `model`, from a checkpoint if there is one.
     pub fn train(&self, model: &mut dyn Model<T>, ctx: &FitContext<'_>, keeper: &Keeper<'_>) -> Result<Trained<T>> {
@@ -69,7 +87,10 @@ impl<T: Real> Run<'_, T> {
         let layout_len = model.layout().len();
         let mut progress = match keeper.load(&self.name) {
             Some(state) => Progress::from_state(&state, layout_len)?,
-            None => Progress::new(model.layout().initial(self.seed), n_phases),
+            None => {
+                let start = self.start.clone().filter(|start| start.len() == layout_len);
+                Progress::new(start.unwrap_or_else(|| model.layout().initial(self.seed)), n_phases)
+            }
         };
         let moves: Vec<Vec<Move>> = (0..n_phases).map(|p| model.moves(p)).collect();
         let mut batches = Batches::new(&self.sample.t, self.train, self.plan.batch, self.seed);
@@ -77,7 +98,10 @@ impl<T: Real> Run<'_, T> {
         let mut looks = 0;
         // Where the run stood at the last look, as long as that is not on disk: an interruption does not wait for the next.
         let mut unsaved: Option<Progress<T>> = None;
-        while let Some(stage) = self.plan.stages.get(progress.at.stage).filter(|_| !progress.at.finished) {
+        while let Some(stage) = self.plan.stages.get(progress.at.stage) {
+            if progress.at.finished || self.is_paused(&progress) {
+                break;
+            }
             let healthy = match self.epoch(stage, model, &mut progress, (&mut batches, &mut scratch), ctx) {
                 Err(Error::Interrupted) => {
                     if let Some(last) = unsaved {
@@ -105,7 +129,15 @@ impl<T: Real> Run<'_, T> {
                 unsaved = Some(progress.clone());
             }
         }
-        finish(progress)
+        if self.pause.is_some() {
+            keeper.hold(&self.name, progress.state()?)?;
+        }
+        if progress.at.finished { finish(progress) } else { Ok(so_far(progress)) }
+    }
+
+    /// Whether the run is at a look behind its pause.
+    fn is_paused(&self, progress: &Progress<T>) -> bool {
+        progress.at.since_look == 0 && self.pause.is_some_and(|pause| progress.at.step >= pause)
     }
 
     fn end_stage(&self, stage: &Stage, progress: &mut Progress<T>) {
@@ -213,7 +245,8 @@ impl<T: Real> Run<'_, T> {
             };
         let at = &mut progress.at;
         let diverged = !healthy || !scores.objective.is_finite();
-        let better = !diverged && at.best_score.is_none_or(|best| scores.objective < best);
+        let settled = at.stage_step >= stage.settle;
+        let better = !diverged && settled && at.best_score.is_none_or(|best| scores.objective < best);
         let mut values = scores.values;
         for (phase, loss) in at.losses.iter_mut().enumerate() {
             if loss.1 > 0.0 {
@@ -266,7 +299,8 @@ impl<T: Real> Run<'_, T> {
             return Ok(true);
         }
         let idle = at.stage_step - at.best_step.max(at.patient_since);
-        let at_rest = at.stage_step >= stage.min_steps && idle >= stage.patience;
+        let patience = if at.drops == 0 { stage.patience } else { stage.later_patience };
+        let at_rest = at.stage_step >= stage.min_steps && idle >= patience;
         if at_rest && at.drops < stage.drops {
             // Near a minimum large steps only shake: on from the best place, in smaller steps.
             at.drops += 1;
@@ -287,7 +321,7 @@ struct Scratch<T> {
 
 /// The answer of a run that is over; an error if no parameters were ever fit to be one.
 fn finish<T: Real>(progress: Progress<T>) -> Result<Trained<T>> {
-    let at = progress.at;
+    let at = &progress.at;
     let score = at.best_score.unwrap_or(f64::NAN);
     if !score.is_finite() || progress.best.iter().any(|v| !v.is_finite()) {
         return Err(Error::Numeric {
@@ -299,15 +333,21 @@ fn finish<T: Real>(progress: Progress<T>) -> Result<Trained<T>> {
             ),
         });
     }
+    Ok(so_far(progress))
+}
+
+/// What a run has found until now; its score is infinite as long as nothing was scored.
+fn so_far<T: Real>(progress: Progress<T>) -> Trained<T> {
+    let at = progress.at;
     let values = at.history.iter().rfind(|h| h.get("best") == Some(&1.0)).cloned().unwrap_or_default();
-    Ok(Trained {
+    Trained {
         params: progress.best,
-        score,
+        score: at.best_score.unwrap_or(f64::INFINITY),
         values,
         steps: at.step,
         halvings: at.halvings,
         skipped: at.skipped,
         totals: at.totals,
         history: at.history,
-    })
+    }
 }
