@@ -24,6 +24,10 @@ use crate::warnings;
 /// every prediction.
 const PROPENSITIES: usize = 8;
 
+/// What intervals of single rows are like, as measured in `experiments/large/blocks.md`.
+const NARROW: &str = "intervals of single rows hold less often than they say where blocks are small: the mean of the blocks has the bias \
+                      of one block; take blocks as large as memory allows";
+
 /// What is kept of the blocks.
 #[derive(Default)]
 pub(super) struct Gathered {
@@ -118,6 +122,7 @@ impl Whole<'_> {
         notes.extend(encoder.notes().iter().cloned());
         let medians = census.has_gaps_in_numbers() && census.sampled_rows() < census.n_rows();
         notes.extend(what_is_different(&facts, medians, n_blocks));
+        notes.extend(bias.map(|_| NARROW.to_owned()));
         for note in &notes {
             ctx.event(&Event::Note { message: note.clone() });
         }
