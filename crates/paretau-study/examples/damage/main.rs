@@ -6,6 +6,7 @@
 //! bytes are kept in `target/damage`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, clippy::print_stderr)]
 
+#[allow(unreachable_pub, clippy::all, clippy::pedantic)]
 #[path = "../../../../fuzz/src/lib.rs"]
 mod targets;
 
