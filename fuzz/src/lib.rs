@@ -22,20 +22,22 @@ fn folder() -> &'static Path {
     })
 }
 
-/// Reads the bytes as a file of that name, whole and in batches, with kinds found out and with kinds told.
-pub fn read(name: &str, bytes: &[u8]) {
-    read_files(&[(name, bytes)]);
+/// Reads the bytes as a file of that name, whole and in batches, with kinds found out and with kinds told. What came of it is
+/// the result, in words: damage that comes to something new is worth more damage.
+pub fn read(name: &str, bytes: &[u8]) -> String {
+    read_files(&[(name, bytes)])
 }
 
 /// Reads the bytes as a News pair: what comes before the first NUL is its `.x`, the rest its `.y`.
-pub fn read_pair(bytes: &[u8]) {
+pub fn read_pair(bytes: &[u8]) -> String {
     let at = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     let (words, outcomes) = bytes.split_at(at);
-    read_files(&[("f.csv.x", words), ("f.csv.y", outcomes.get(1..).unwrap_or_default())]);
+    read_files(&[("f.csv.x", words), ("f.csv.y", outcomes.get(1..).unwrap_or_default())])
 }
 
 /// Reads the first of the files, which lie side by side.
-fn read_files(files: &[(&str, &[u8])]) {
+fn read_files(files: &[(&str, &[u8])]) -> String {
+    let mut outcome = String::new();
     // Decoders of others may panic on damage, which the readers catch: only a panic that nobody catches is a finding, and
     // on that one the harness ends by itself. Its own hook would end at the caught ones, too.
     static QUIET: Once = Once::new();
@@ -50,13 +52,17 @@ fn read_files(files: &[(&str, &[u8])]) {
         let whole = read_table(&path, &options);
         let batches = BatchReader::open(&path, &options, 3).and_then(Iterator::collect::<Result<Vec<Table>, _>>);
         if let (Ok(table), Ok(batches)) = (&whole, &batches) {
+            let kinds = table.columns().iter().map(|column| format!("{:?}", column.kind())).collect::<String>();
+            outcome += &format!("{} rows {kinds} {}; ", table.n_rows().min(9), table.notes.len());
             assert_eq!(table.n_rows(), batches.iter().map(Table::n_rows).sum::<usize>(), "rows are lost in batches");
         }
         for error in [whole.err(), batches.err()].into_iter().flatten() {
             assert_eq!(error.kind(), ErrorKind::Data, "{error}");
             assert_eq!(error.to_string().lines().count(), 1, "{error}");
+            outcome += &format!("{error}; ");
         }
     }
+    outcome
 }
 
 /// Budgets of the models: whoever has one of these parameters is small.
@@ -99,15 +105,32 @@ fn state(which: usize) -> State {
     made.clone()
 }
 
+/// The file of a small model of an estimator of the registry.
+pub fn model_bytes(which: usize) -> Vec<u8> {
+    file::to_bytes(&state(which)).expect("a model file")
+}
+
 /// Loads the bytes; what loads must predict finite numbers or refuse, and have a page or refuse one.
-pub fn model_file(bytes: &[u8]) {
-    let Ok(model) = Model::from_bytes(bytes) else { return };
-    if let Ok(predicted) = model.predict(rows()) {
-        assert!(predicted.arms.iter().all(|arm| arm.tau.iter().all(|tau| tau.is_finite())), "an effect is not finite");
+pub fn model_file(bytes: &[u8]) -> String {
+    let model = match Model::from_bytes(bytes) {
+        Ok(model) => model,
+        Err(error) => return error.to_string(),
+    };
+    let mut outcome = model.about().estimator.clone();
+    match model.predict(rows()) {
+        Ok(predicted) => {
+            assert!(
+                predicted.arms.iter().all(|arm| arm.tau.iter().all(|tau| tau.is_finite())),
+                "an effect is not finite"
+            );
+        }
+        Err(error) => outcome += &error.to_string(),
     }
-    if let Ok(page) = paretau::report(&model) {
-        check_page(&page);
+    match paretau::report(&model) {
+        Ok(page) => check_page(&page),
+        Err(error) => outcome += &error.to_string(),
     }
+    outcome
 }
 
 fn check_page(page: &str) {
@@ -118,18 +141,19 @@ fn check_page(page: &str) {
 /// A forged model with a right digest: the first byte says which estimator, the second what is forged. An odd one puts the
 /// JSON at the end somewhere into the document, as deep as the byte says and where the next ones lead; an even one changes
 /// numbers of tensors.
-pub fn model_state(bytes: &[u8]) {
-    let Some((&[which, how], rest)) = bytes.split_first_chunk::<2>() else { return };
+pub fn model_state(bytes: &[u8]) -> String {
+    let Some((&[which, how], rest)) = bytes.split_first_chunk::<2>() else { return String::new() };
     let mut state = state(usize::from(which));
     if how % 2 == 1 {
         let (way, json) = rest.split_at(usize::from(how / 2 % 8).min(rest.len()));
-        let Ok(value) = serde_json::from_slice::<Value>(json) else { return };
+        let Ok(value) = serde_json::from_slice::<Value>(json) else { return String::new() };
         put(&mut state.json, way, value);
     } else {
         rest.chunks_exact(11).for_each(|change| forge(&mut state, change));
     }
-    if let Ok(sealed) = file::to_bytes(&state) {
-        model_file(&sealed);
+    match file::to_bytes(&state) {
+        Ok(sealed) => format!("{which} {}", model_file(&sealed)),
+        Err(error) => error.to_string(),
     }
 }
 
@@ -178,20 +202,23 @@ fn put(place: &mut Value, way: &[u8], value: Value) {
 }
 
 /// Reads the bytes as a plan; one that is a plan has cells, each with its key and its search.
-pub fn plan(bytes: &[u8]) {
-    let Ok(text) = std::str::from_utf8(bytes) else { return };
+pub fn plan(bytes: &[u8]) -> String {
+    let Ok(text) = std::str::from_utf8(bytes) else { return String::new() };
     match Plan::parse(text, Path::new("plan.toml")) {
         Ok(plan) => {
             Cell::all(&plan).iter().take(100).for_each(|cell| assert!(!cell.key().is_empty()));
-            let _ = plan.with_trials(3);
+            plan.with_trials(3).map_or_else(|error| error.to_string(), |_| "a plan".to_owned())
         }
-        Err(error) => assert!(error.to_string().contains("plan.toml"), "{error}"),
+        Err(error) => {
+            assert!(error.to_string().contains("plan.toml"), "{error}");
+            error.to_string()
+        }
     }
 }
 
 /// The page of a run whose records are the bytes: a page or an error, in bounded time, without infinities. Bytes that are not
 /// text become the scores of records that are whole, so that any number reaches the axes.
-pub fn page(bytes: &[u8]) {
+pub fn page(bytes: &[u8]) -> String {
     const PLAN: &str = "name = \"p\"\nsummary = \"s\"\n[[data]]\nname = \"d\"\nsimulator = \"synthetic\"\n\
                         realisations = [1, 2, 3]\n[[methods]]\nestimator = \"lr-1\"\n[[methods]]\nestimator = \"lr-2\"\n";
     let mut lines = bytes.to_vec();
@@ -218,7 +245,11 @@ pub fn page(bytes: &[u8]) {
     }
     std::fs::write(folder().join("plan.toml"), PLAN).expect("room for the plan");
     std::fs::write(folder().join("records.jsonl"), lines).expect("room for the records");
-    if let Ok(page) = paretau_study::report_run(folder()) {
-        check_page(&page);
+    match paretau_study::report_run(folder()) {
+        Ok(page) => {
+            check_page(&page);
+            format!("a page of {} kB", page.len() / 1024)
+        }
+        Err(error) => error.to_string(),
     }
 }

@@ -36,7 +36,13 @@ impl FileCheckpoint {
 
 impl CheckpointStore for FileCheckpoint {
     fn load(&self) -> paretau::Result<Option<State>> {
-        if self.resume && self.path.exists() { model_file::read(&self.path).map(Some) } else { Ok(None) }
+        if !self.resume || !self.path.exists() {
+            return Ok(None);
+        }
+        let state = model_file::read(&self.path)?;
+        // A fit that refuses it ends in an error and leaves it; one that goes on from it may have nothing more to save.
+        self.own.store(true, Ordering::Relaxed);
+        Ok(Some(state))
     }
 
     fn save(&self, state: &State) -> paretau::Result<()> {
@@ -46,5 +52,25 @@ impl CheckpointStore for FileCheckpoint {
         saved?;
         self.own.store(true, Ordering::Relaxed);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fit_that_only_read_its_checkpoint_removes_it_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.checkpoint");
+        // Interrupted after its last step: the next process reads the file and saves nothing more.
+        FileCheckpoint::new(&path, false).unwrap().save(&State::new(&1).unwrap()).unwrap();
+        let next = FileCheckpoint::new(&path, true).unwrap();
+        next.done();
+        assert!(path.exists(), "nobody read it yet");
+        assert!(next.load().unwrap().is_some());
+        next.done();
+        assert!(!path.exists());
     }
 }

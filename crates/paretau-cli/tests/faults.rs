@@ -76,6 +76,57 @@ fn on_a_disk_of(folder: &Path, calls: usize, args: &[&str]) -> Output {
         .unwrap()
 }
 
+/// Runs a command on disks whose first, second, … call fails and no other. Either the command says so and every file stays as it
+/// was, or the call did not matter and the output is the one of a good disk.
+fn one_bad_call_is_heard_or_does_not_matter(args: &[&str], out: &str) {
+    let good = prepared();
+    ok(good.path(), args);
+    let expected = files(good.path());
+    let folder = prepared();
+    let at = folder.path();
+    let before = files(at);
+    assert_ne!(expected[out], before[out]);
+    let (mut refused, mut quiet) = (0, 0);
+    for calls in 0..200 {
+        let mut command = command(at);
+        command.args(args).env("LD_PRELOAD", shim()).env("FAIL_AFTER", calls.to_string()).env("FAIL_ONCE", "1");
+        let done = command.stdin(Stdio::null()).output().unwrap();
+        let text = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(!text.contains("panicked"), "{text}");
+        let after = files(at);
+        if done.status.success() {
+            assert!(after == expected, "{args:?} with call {calls} bad gave something else and did not say so");
+            std::fs::write(at.join(out), &before[out]).unwrap();
+            quiet += 1;
+        } else {
+            assert_eq!(done.status.code(), Some(3), "{args:?} with call {calls} bad: {text}");
+            assert!(text.contains("Input/output error"), "{text}");
+            assert!(after == before, "{args:?} with call {calls} bad left something else: {:?}", after.keys());
+            (refused, quiet) = (refused + 1, 0);
+        }
+        // Beyond the last call nothing is bad any more.
+        if quiet == 8 {
+            assert!(refused > 2, "{args:?} touched no disk");
+            return;
+        }
+    }
+    unreachable!("{args:?} needs more than 200 calls");
+}
+
+#[test]
+fn one_bad_call_of_the_disk_is_heard_or_does_not_matter() {
+    let fit = ["fit", "people.csv", "--treatment", "t", "--outcome", "y", "-e", "lr-2", "--out", "model.paretau"];
+    one_bad_call_is_heard_or_does_not_matter(&[&fit[..], &["--quiet"]].concat(), "model.paretau");
+    let effect = ["effect", "other.paretau", "people.csv", "--out", "effects.csv", "--quiet"];
+    one_bad_call_is_heard_or_does_not_matter(&effect, "effects.csv");
+    one_bad_call_is_heard_or_does_not_matter(
+        &["report", "other.paretau", "--out", "page.html", "--quiet"],
+        "page.html",
+    );
+    let policy = ["policy", "other.paretau", "people.csv", "--out", "effects.csv", "--quiet"];
+    one_bad_call_is_heard_or_does_not_matter(&policy, "effects.csv");
+}
+
 /// Runs a command that replaces the file `out` on disks that are full after 0, 1, 2, … calls, until it succeeds. Until then
 /// every file stays as it was.
 fn replaced_whole_or_not_at_all(args: &[&str], out: &str) {

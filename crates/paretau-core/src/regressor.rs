@@ -71,6 +71,10 @@ pub trait BaseEntry: Sync {
     fn for_nuisances(&self, _n_rows: usize) -> Option<Params> {
         None
     }
+    /// The most feature columns that it takes, where there is such a number; the stack leaves it out beyond them.
+    fn most_columns(&self) -> Option<usize> {
+        None
+    }
     /// A checked regressor.
     fn build(&self, params: &Params) -> Result<Box<dyn Regressor>>;
     /// A fitted regressor from its state.

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 
 /// Code of a missing value in a query row; larger than any bin.
 pub(crate) const MISSING: u16 = u16::MAX;
+/// Columns that a tree can name.
+pub(crate) const MOST_COLUMNS: usize = u16::MAX as usize;
 
 /// Largest number of levels that a categorical column keeps apart: a set of them is 256 bits.
 pub(crate) const MAX_LEVELS: usize = 256;
@@ -70,10 +72,9 @@ impl Bins {
     /// Bins for the columns of `x`, at most `max_bins` each, one of them kept for missing values where there are any.
     pub(crate) fn fit(x: &Features, columns: &[Column], max_bins: usize) -> Result<Self> {
         let n_cols = x.n_cols();
-        if n_cols > usize::from(u16::MAX) {
+        if n_cols > MOST_COLUMNS {
             return Err(Error::unfit(format!(
-                "a forest takes at most {} feature columns, there are {n_cols}; select or combine columns",
-                u16::MAX
+                "a forest takes at most {MOST_COLUMNS} feature columns, there are {n_cols}; select or combine columns",
             )));
         }
         let by_column = SparseColumns::of(x);

@@ -39,7 +39,7 @@ pub(crate) fn of_design_keeping(
 ) -> Result<StackedNuisances> {
     ctx.event(&Event::Stage { name: "cross-fitting nuisances".to_owned(), total: None });
     let (n, d) = (design.n_rows(), design.x().n_cols());
-    let candidates = BASES.iter().filter_map(|base| {
+    let candidates = BASES.iter().filter(|base| base.most_columns().is_none_or(|most| d <= most)).filter_map(|base| {
         let params = base.for_nuisances(n)?;
         Some(base.build(&params).map(|learner| Candidate { name: base.name(), learner }))
     });

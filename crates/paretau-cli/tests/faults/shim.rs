@@ -1,5 +1,6 @@
 //! A disk that fails after so many writes, for one process: compiled by the test on its own and loaded before the C library
-//! (`LD_PRELOAD`), it stands in for the calls that change a disk and refuses them once `FAIL_AFTER` of them have passed.
+//! (`LD_PRELOAD`), it stands in for the calls that change a disk and refuses them once `FAIL_AFTER` of them have passed: all from
+//! there on, as a full disk does, or with `FAIL_ONCE` only the next, as a disk with one bad place does.
 //! It knows the call numbers of Linux on x86-64.
 
 use std::ffi::{c_char, c_int, c_void};
@@ -10,8 +11,9 @@ unsafe extern "C" {
     fn __errno_location() -> *mut c_int;
 }
 
-/// What a full disk answers.
+/// What a full disk answers, and a bad one.
 const NO_SPACE: c_int = 28;
+const BAD_INPUT_OUTPUT: c_int = 5;
 const O_CREAT: c_int = 0o100;
 
 /// Calls that still pass; unset at first.
@@ -23,11 +25,17 @@ fn is_full() -> bool {
         let wanted = std::env::var("FAIL_AFTER").ok().and_then(|n| n.parse().ok()).unwrap_or(i64::MAX);
         let _ = LEFT.compare_exchange(i64::MIN, wanted, Ordering::Relaxed, Ordering::Relaxed);
     }
-    LEFT.fetch_sub(1, Ordering::Relaxed) <= 0
+    let left = LEFT.fetch_sub(1, Ordering::Relaxed);
+    if is_once() { left == 0 } else { left <= 0 }
+}
+
+fn is_once() -> bool {
+    static ONCE: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *ONCE.get_or_init(|| std::env::var_os("FAIL_ONCE").is_some())
 }
 
 fn refuse() -> i64 {
-    unsafe { *__errno_location() = NO_SPACE };
+    unsafe { *__errno_location() = if is_once() { BAD_INPUT_OUTPUT } else { NO_SPACE } };
     -1
 }
 
@@ -44,6 +52,21 @@ pub extern "C" fn write(fd: c_int, bytes: *const c_void, n: usize) -> isize {
 #[unsafe(no_mangle)]
 pub extern "C" fn writev(fd: c_int, parts: *const c_void, n: c_int) -> isize {
     (if is_file(fd) && is_full() { refuse() } else { unsafe { syscall(20, fd, parts, n) } }) as isize
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ftruncate64(fd: c_int, length: i64) -> c_int {
+    (if is_full() { refuse() } else { unsafe { syscall(77, fd, length) } }) as c_int
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn mkdir(path: *const c_char, mode: c_int) -> c_int {
+    (if is_full() { refuse() } else { unsafe { syscall(83, path, mode) } }) as c_int
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn fchmod(fd: c_int, mode: c_int) -> c_int {
+    (if is_full() { refuse() } else { unsafe { syscall(91, fd, mode) } }) as c_int
 }
 
 #[unsafe(no_mangle)]

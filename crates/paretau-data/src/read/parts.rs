@@ -306,10 +306,14 @@ fn within(path: &Path, file: &Path) -> Option<PathBuf> {
         }
         parts[..first].iter().collect()
     };
-    let resolved =
-        |folder: &Path| std::fs::canonicalize(if folder.as_os_str().is_empty() { Path::new(".") } else { folder }).ok();
     let (root, folder) = (resolved(&root)?, resolved(file.parent()?)?);
     Some(folder.strip_prefix(root).ok()?.join(file.file_name()?))
+}
+
+/// A folder with its links resolved as far as it is there.
+fn resolved(folder: &Path) -> Option<PathBuf> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    std::fs::canonicalize(folder).ok().or_else(|| Some(resolved(folder.parent()?)?.join(folder.file_name()?)))
 }
 
 /// Whether these names, folder by folder, match the patterns.

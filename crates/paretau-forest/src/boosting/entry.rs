@@ -4,6 +4,7 @@ use paretau_core::{BaseEntry, FittedRegressor, Handles, ParamSpec, Params, Regre
 
 use super::config::{BoostingConfig, BoostingRegressor, PARAMS};
 use super::model::BoostedTrees;
+use crate::bins::MOST_COLUMNS;
 
 /// The base learner `boosting`.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +38,10 @@ impl BaseEntry for BoostingBase {
         let quick = Params::none().with("n_estimators", 300).with("patience", 15);
         let leaves = if n_rows < MANY_ROWS { 4 } else { 8 };
         (n_rows >= FEWEST_ROWS).then(|| quick.with("max_leaves", leaves))
+    }
+
+    fn most_columns(&self) -> Option<usize> {
+        Some(MOST_COLUMNS)
     }
 
     fn build(&self, params: &Params) -> Result<Box<dyn Regressor>> {
