@@ -6,7 +6,6 @@ use std::borrow::Cow;
 use paretau_core::{Effects, FitContext, Result, Warning};
 use paretau_data::TableColumn;
 use paretau_kernels::numeric::mean_sd;
-use paretau_nuisance::weights::BOUND;
 use paretau_nuisance::{
     Nuisance, Observed, OverlapOptions, OverlapReport, RowEvidence, StackedNuisances, Weights, overlap_report,
 };
