@@ -149,6 +149,7 @@ fn real(path: &Path) -> Option<std::path::PathBuf> {
 }
 
 #[cfg(unix)]
+#[allow(clippy::unnecessary_wraps, reason = "other systems have none")]
 fn inode(data: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
     Some((data.dev(), data.ino()))

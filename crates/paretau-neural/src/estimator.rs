@@ -148,13 +148,16 @@ impl NetEstimator {
     }
 }
 
+/// Nets that were trained with one choice of what is open.
+type Trained = (Choice, Vec<Member>);
+
 /// Trains all members: one ensemble, or a weighted and an unweighted one when the weights' share is open.
 fn train_members(
     kind: &dyn NetKind,
     design: &Design,
     parts: &[TrainValid],
     keeping: Keeping<'_>,
-) -> Result<(Vec<(Choice, Vec<Member>)>, Notes)> {
+) -> Result<(Vec<Trained>, Notes)> {
     let (ctx, _) = keeping;
     let (tempers, rest) = (kind.tempers(), parts.len() - 1);
     // Where propensities are unknown, nets of their own find them, and unweighted nets need none.
