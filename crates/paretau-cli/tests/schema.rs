@@ -36,11 +36,12 @@ fn the_schema_of_one_command_stands_alone() {
     assert!(!wrong.status.success() && String::from_utf8_lossy(&wrong.stderr).contains("fit"));
 }
 
+type Damage = fn(&mut Value);
+
 #[test]
 fn a_document_that_does_not_fit_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
     let good = json(folder.path(), &["describe", "lr-2"]);
-    type Damage = fn(&mut Value);
     let damages: [Damage; 4] = [
         |d| d["surprise"] = value!(1),
         |d| d["name"] = value!(7),
