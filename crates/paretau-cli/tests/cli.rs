@@ -88,7 +88,7 @@ fn several_arms_are_fitted_at_once() {
     assert!(
         words.contains("600 rows in 3 arms")
             && words.contains("arm `device` against `placebo` (400 rows of both)")
-            && words.contains("arm `drug` against `placebo` (200 rows)"),
+            && words.contains("arm `drug` against `placebo` (400 rows of both)"),
         "{words}"
     );
     let facts = json(&ok(at, &[&fit("causal-forest")[..], &["--json", "--quiet"]].concat()));

@@ -32,12 +32,12 @@ fn shim() -> &'static Path {
         .1
 }
 
-/// Every file below a folder but locks, by name.
+/// Every file below a folder but locks, by name; none where the folder could not be made.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut open = vec![folder.to_path_buf()];
     while let Some(next) = open.pop() {
-        for entry in std::fs::read_dir(next).unwrap() {
+        for entry in std::fs::read_dir(next).into_iter().flatten() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 open.push(path);
@@ -235,10 +235,11 @@ fn a_search_goes_on_when_there_is_room_again() {
         [&data[..], &["--folds", "2", "--quiet", "--resume", "--records", file]].concat()
     };
     ok(at, &tune("whole.jsonl"));
+    // What was written before a call failed is kept every other time, so that the search also goes on from parts of it.
     for calls in 0..60 {
         let done = on_a_disk_of(at, calls, &tune("full.jsonl"));
         if done.status.success() {
-            assert!(calls > 4);
+            assert!(calls > 2, "the search touched hardly any disk");
             assert_eq!(std::fs::read(at.join("full.jsonl")).unwrap(), std::fs::read(at.join("whole.jsonl")).unwrap());
             return;
         }
