@@ -96,7 +96,7 @@ fn several_arms_are_fitted_at_once() {
     assert!((first.as_f64().unwrap() + 1.0).abs() < 0.1 && (second.as_f64().unwrap() - 1.0).abs() < 0.1, "{facts}");
 
     let effects = ok(at, &["effect", "m.paretau", "study.csv", "--interval", "0.9", "--out", "-"]);
-    let head = "mu0,mu1,tau,lo,hi,e,w_raw,w,mu_drug,tau_drug,lo_drug,hi_drug";
+    let head = "mu0,mu1,tau,lo,hi,e,w_raw,w,mu_drug,tau_drug,lo_drug,hi_drug,e_drug,w_raw_drug,w_drug";
     assert_eq!(effects.lines().next().unwrap(), head);
     assert_eq!(effects.lines().count(), 601);
     // What is known of a model of two arms is known of this one, about its first arm.
@@ -112,7 +112,7 @@ fn several_arms_are_fitted_at_once() {
     let (first, second) = (&facts["averages"]["ate"]["value"], &facts["arms"][2]["ate"]["value"]);
     assert!((first.as_f64().unwrap() + 1.0).abs() < 0.1 && (second.as_f64().unwrap() - 1.0).abs() < 0.1, "{facts}");
     let effects = ok(at, &["effect", "m.paretau", "study.csv", "--out", "-"]);
-    assert_eq!(effects.lines().next().unwrap(), "mu0,mu1,tau,e,w_raw,w,mu_drug,tau_drug");
+    assert_eq!(effects.lines().next().unwrap(), "mu0,mu1,tau,e,w_raw,w,mu_drug,tau_drug,e_drug,w_raw_drug,w_drug");
     std::fs::write(
         at.join("study.csv"),
         std::fs::read_to_string(at.join("study.csv")).unwrap().replace("placebo", "p"),
