@@ -172,23 +172,6 @@ fn a_fit_that_is_killed_leaves_nothing_behind() {
     }
 }
 
-/// Peak memory of a run, in KiB, as the system counts it.
-#[cfg(target_os = "linux")]
-fn peak(at: &Path, args: &[&str]) -> u64 {
-    let mut child = command(at).args(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let path = format!("/proc/{}/status", child.id());
-    let mut highest = 0;
-    while child.try_wait().unwrap().is_none() {
-        let status = std::fs::read_to_string(&path).unwrap_or_default();
-        let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
-        let now = line.and_then(|l| l.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0);
-        highest = highest.max(now);
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    assert!(child.wait().unwrap().success(), "{args:?}");
-    highest
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_does_not_grow_with_the_table() {
@@ -198,7 +181,8 @@ fn memory_does_not_grow_with_the_table() {
     for (n, name) in [("9600", "short.parquet"), ("38400", "long.parquet")] {
         simulate(at, n, name);
     }
-    let [short, long] = ["short.parquet", "long.parquet"]
-        .map(|name| peak(at, &fit(name, "m.paretau", &["-e", "lr-2", "--block-rows", "1200", "--threads", "1"])));
+    let [short, long] = ["short.parquet", "long.parquet"].map(|name| {
+        common::peak(at, &fit(name, "m.paretau", &["-e", "lr-2", "--block-rows", "1200", "--threads", "1"]))
+    });
     assert!(long < short + short / 3 + (8 << 10), "{short} KiB became {long} KiB with four times the rows");
 }

@@ -4,9 +4,8 @@
 mod common;
 
 use std::path::Path;
-use std::process::Stdio;
 
-use common::{command, json, ok};
+use common::{json, ok};
 
 fn simulate(at: &Path, process: &str, n: &str, d: &str, out: &str) {
     ok(at, &["simulate", process, "--n", n, "--d", d, "--out", out]);
@@ -116,23 +115,6 @@ fn a_model_of_sparse_features_reads_plain_columns_too() {
     assert_eq!(sparse, ok(at, &["effect", "model.paretau", "words.csv", "--quiet"]));
 }
 
-/// Peak memory of a run, in KiB, as the system counts it.
-#[cfg(target_os = "linux")]
-fn peak(at: &Path, args: &[&str]) -> u64 {
-    let mut child = command(at).args(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let path = format!("/proc/{}/status", child.id());
-    let mut highest = 0;
-    while child.try_wait().unwrap().is_none() {
-        let status = std::fs::read_to_string(&path).unwrap_or_default();
-        let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
-        let now = line.and_then(|l| l.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0);
-        highest = highest.max(now);
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    assert!(child.wait().unwrap().success(), "{args:?}");
-    highest
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_does_not_grow_with_the_file() {
@@ -145,7 +127,7 @@ fn memory_does_not_grow_with_the_file() {
             fit(at, "short.csv", &[]);
         }
         let [short, long] = ["short", "long"].map(|name| {
-            peak(
+            common::peak(
                 at,
                 &["effect", "model.paretau", &format!("{name}.{ending}"), "--out", "effects.csv", "--threads", "1"],
             )

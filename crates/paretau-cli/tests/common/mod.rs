@@ -44,6 +44,23 @@ pub(crate) fn described(command: &str, document: &Value) {
     assert!(problems.is_empty(), "`paretau schema {command}` does not fit: {}", problems.join("\n"));
 }
 
+/// Peak memory of a run, in KiB, as the system counts it.
+#[cfg(target_os = "linux")]
+pub(crate) fn peak(at: &Path, args: &[&str]) -> u64 {
+    let mut child = command(at).args(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let path = format!("/proc/{}/status", child.id());
+    let mut highest = 0;
+    while child.try_wait().unwrap().is_none() {
+        let status = std::fs::read_to_string(&path).unwrap_or_default();
+        let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+        let now = line.and_then(|l| l.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0);
+        highest = highest.max(now);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(child.wait().unwrap().success(), "{args:?}");
+    highest
+}
+
 /// The file of the data folder, or a plain word that the test was skipped.
 pub(crate) fn data(name: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("PARETAU_DATA")

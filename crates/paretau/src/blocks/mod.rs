@@ -110,7 +110,9 @@ pub fn fit_in_blocks(
 /// Refuses blocks that would have too few rows of an arm, before they are made.
 fn check_size(census: &Census, roles: &RoleSpec, n_blocks: usize) -> Result<()> {
     let n = census.n_rows();
-    for (arm, rows) in census.arms().iter().zip(census.arm_rows()) {
+    // What is enough for the rarest arm is enough for all.
+    let rarest = census.arms().iter().zip(census.arm_rows()).min_by_key(|(_, rows)| *rows);
+    if let Some((arm, rows)) = rarest {
         // Dealing leaves some blocks with fewer rows than the mean.
         let mean = rows as f64 / n_blocks as f64;
         if mean - 3.0 * mean.sqrt() < LEAST_ROWS as f64 {
