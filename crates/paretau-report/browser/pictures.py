@@ -67,8 +67,7 @@ def check(page, name: str) -> None:
     now, file = taken(page), FOLDER / f"{name}.png"
     if os.environ.get("PARETAU_RECORD"):
         FOLDER.mkdir(exist_ok=True)
-        # Sixteen greys are enough, and a third of the bytes.
-        now.quantize(16).save(file, optimize=True)
+        now.save(file, optimize=True)
         return
     assert file.exists(), f"no picture of `{name}`; look at the page, then record one with PARETAU_RECORD=1"
     before = Image.open(file).convert("L")
