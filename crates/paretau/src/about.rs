@@ -356,7 +356,30 @@ impl Averages {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use paretau_data::simulate::{TrialConfig, trial};
+
     use super::*;
+    use crate::model::Model;
+
+    #[test]
+    fn every_treated_arm_stands_in_the_list_with_what_is_known_of_it() {
+        let made = trial(&TrialConfig { n: 200, ..TrialConfig::default() }, Seed(1)).unwrap().table().unwrap();
+        let roles = RoleSpec { ignore: ["e", "mu0", "mu1"].map(str::to_owned).to_vec(), ..RoleSpec::new("t", "y") };
+        let model = crate::fit(made, &roles, &crate::FitOptions::new("lr-2")).unwrap();
+        let document = model.about().document().unwrap();
+        let [control, treated] = [0, 1].map(|k| &document["arms"][k]);
+        assert!(control["averages"].is_null() && treated["ate"] == treated["averages"]["ate"], "{document}");
+        for name in ["averages", "overlap", "nuisances"] {
+            assert!(document[name].is_object() && document[name] == treated[name], "{name}: {document}");
+        }
+        assert_eq!(document["n_treated"], treated["n_rows"]);
+        for missing in ["averages", "overlap", "nuisances"] {
+            let mut state = model.state().unwrap();
+            state.json["about"]["arms"][1].as_object_mut().unwrap().remove(missing);
+            let error = Model::from_state(&state).unwrap_err().to_string();
+            assert!(error.contains("its arms"), "{error}");
+        }
+    }
 
     #[test]
     fn an_interval_of_another_level_has_the_same_degrees_of_freedom() {
