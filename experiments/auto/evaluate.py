@@ -151,7 +151,7 @@ OURS: dict[str, list[str]] = {
 
 
 def ours(method: str, train: Data, test: Data, program: str) -> tuple[list[float], dict[str, Any]]:
-    """Effects of the test rows by the command line, and what the fit told."""
+    """Effects of the test rows by the command line, and facts of the fit."""
     with tempfile.TemporaryDirectory() as place:
         paths = {name: str(Path(place) / name) for name in ("train.parquet", "test.parquet", "model.paretau", "out.csv")}
         for name, part in (("train.parquet", train), ("test.parquet", test)):
@@ -168,8 +168,8 @@ def ours(method: str, train: Data, test: Data, program: str) -> tuple[list[float
             effects = [float(row["tau"]) for row in csv.DictReader(file)]
         diagnostics = json.loads(done.stdout).get("diagnostics", {})
         numbers = diagnostics.get("numbers", diagnostics)
-        told = {k: v for k, v in numbers.items() if k.startswith(("share_", "dr_loss", "r_loss")) and isinstance(v, float)}
-        return effects, {k: float(f"{v:.6g}") for k, v in told.items()}
+        facts = {k: v for k, v in numbers.items() if k.startswith(("share_", "dr_loss", "r_loss")) and isinstance(v, float)}
+        return effects, {k: float(f"{v:.6g}") for k, v in facts.items()}
 
 
 # --- peers --------------------------------------------------------------------------------------------------------
@@ -345,12 +345,12 @@ def fit_one(method: str, train: Data, test: Data, program: str) -> dict[str, Any
 
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     start = time.process_time()
-    told: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     try:
         if method == "compare":
-            told = comparison(train, program)
+            facts = comparison(train, program)
         elif method in OURS:
-            effects, told = ours(method, train, test, program)
+            effects, facts = ours(method, train, test, program)
         else:
             x, new = matrices(train, test)
             effects = PEERS[method][1](train, x, new)
@@ -362,7 +362,7 @@ def fit_one(method: str, train: Data, test: Data, program: str) -> dict[str, Any
         truth = test.mu1 - test.mu0
         error = math.sqrt(float(np.mean((np.asarray(effects) - truth) ** 2)))
         record |= {"pehe": round(error, 6), "pehe_rel": round(error / float(np.std(truth)), 6)}
-    return record | ({"told": told} if told else {})
+    return record | ({"facts": facts} if facts else {})
 
 
 def run(options: argparse.Namespace) -> None:
@@ -386,7 +386,7 @@ def run(options: argparse.Namespace) -> None:
                 record |= fit_one(method, train, test, options.program)
                 with RECORDS.open("a") as file:
                     file.write(json.dumps(record) + "\n")
-                print(title, k, method, record.get("pehe_rel", record.get("error", record.get("told"))), flush=True)
+                print(title, k, method, record.get("pehe_rel", record.get("error", record.get("facts"))), flush=True)
 
 
 def importable(module: str) -> bool:
@@ -475,13 +475,13 @@ def cell(records: dict[Any, Any], title: str, sets: list[int], method: str) -> s
 
 def compared(records: dict[Any, Any], titles: list[str]) -> None:
     """How `compare` ranks eight estimators beside the truth."""
-    found = {title: [r["told"] for (f, _, m), r in records.items() if f == title and m == "compare" and "told" in r] for title in titles}
+    found = {title: [r["facts"] for (f, _, m), r in records.items() if f == title and m == "compare" and "facts" in r] for title in titles}
     print("\n## `compare` against the truth\n")
     print(f"Spearman's correlation of the order by a held-out loss with the order by PEHE, over {COMPARED.replace(',', ', ')}; how much")
     print("higher the PEHE of the first in `compare`'s list is than the lowest; how often the truly best is among those that `compare`")
     print("cannot tell from the first.\n\n| family | sets | doubly robust loss | R-loss | plug-in loss | regret of the first | best among ties |")
     print("|---|---|---|---|---|---|---|")
-    everything = [told for rows in found.values() for told in rows]
+    everything = [facts for rows in found.values() for facts in rows]
     for title, rows in [*found.items(), ("all", everything)]:
         if rows:
             mean = lambda key, rows=rows: sum(row[key] for row in rows) / len(rows)  # noqa: E731

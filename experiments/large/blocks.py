@@ -80,8 +80,8 @@ def accuracy(paretau: str, folder: Path, draws: int, designs: list[str]) -> None
             for name, (n, block) in fits.items():
                 forest = ["-e", "causal-forest", "--set", "n_estimators=200", "--block-rows", block, "--seed", draw]
                 model, effects = folder / "model.paretau", folder / "effects.csv"
-                said = command(paretau, "fit", train[n], *ROLES, *forest, "--out", model, "--force", "--json", "--quiet")
-                ate = json.loads(said)["averages"]["ate"]
+                output = command(paretau, "fit", train[n], *ROLES, *forest, "--out", model, "--force", "--json", "--quiet")
+                ate = json.loads(output)["averages"]["ate"]
                 command(paretau, "effect", model, test, "--interval", 0.95, "--out", effects, "--force", "--quiet")
                 rows = [(float(r["tau"]), float(r["lo"]), float(r["hi"])) for r in csv.DictReader(effects.open())]
                 error = math.sqrt(statistics.fmean((row[0] - t) ** 2 for row, t in zip(rows, truth, strict=True)))

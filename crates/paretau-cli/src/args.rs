@@ -388,7 +388,7 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
     pub(crate) budget: Option<f64>,
     /// Depth of the tree, from 0 (one decision for all) to 3
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value_t = paretau::PolicyRequest::DEPTH)]
     pub(crate) depth: usize,
     /// Smaller outcomes are better
     #[arg(long)]
@@ -412,7 +412,7 @@ pub(crate) struct RefuteArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) checks: Vec<String>,
     /// Replicates per check; each costs one stacked cross-fit of the rows
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = paretau::RefuteRequest::REPLICATES)]
     pub(crate) replicates: usize,
 }
 
@@ -424,16 +424,16 @@ pub(crate) struct SensitivityArgs {
     #[arg(value_name = "DATA")]
     pub(crate) second: Option<PathBuf>,
     /// Share of the outcome's residual variance that a hidden cause explains
-    #[arg(long, value_name = "SHARE", default_value_t = 0.03, allow_hyphen_values = true)]
+    #[arg(long, value_name = "SHARE", default_value_t = paretau::SensitivityRequest::SHARE, allow_hyphen_values = true)]
     pub(crate) cf_y: f64,
     /// Share of the treatment's variation (of its Riesz representer) that it explains
-    #[arg(long, value_name = "SHARE", default_value_t = 0.03, allow_hyphen_values = true)]
+    #[arg(long, value_name = "SHARE", default_value_t = paretau::SensitivityRequest::SHARE, allow_hyphen_values = true)]
     pub(crate) cf_d: f64,
     /// Features to compare a hidden cause with [default: the strongest]
     #[arg(long, value_name = "COLS", value_delimiter = ',')]
     pub(crate) benchmark: Vec<String>,
     /// How many of the strongest features to compare with; each costs one stacked cross-fit
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = paretau::SensitivityRequest::BENCHMARKS)]
     pub(crate) benchmarks: usize,
 }
 
@@ -512,16 +512,16 @@ pub(crate) struct TuneArgs {
     #[command(flatten)]
     pub(crate) estimator: EstimatorArgs,
     /// Trials, the defaults included
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = paretau_study::tune::TuneSpec::TRIALS)]
     pub(crate) trials: usize,
     /// How the next trial is chosen: tpe, random or grid
-    #[arg(long, value_name = "HOW", default_value = "tpe")]
+    #[arg(long, value_name = "HOW", default_value = paretau_study::tune::TuneSpec::SEARCH.name())]
     pub(crate) search: String,
     /// Loss of a trial on held-out rows: factual (outcome error), dr or r (effect losses)
-    #[arg(long, value_name = "LOSS", default_value = "factual")]
+    #[arg(long, value_name = "LOSS", default_value = paretau_study::tune::TuneSpec::OBJECTIVE.name())]
     pub(crate) objective: String,
     /// Folds of cross-validation; 1 holds out a quarter of the rows once
-    #[arg(long, value_name = "K", default_value_t = 1)]
+    #[arg(long, value_name = "K", default_value_t = paretau_study::tune::TuneSpec::FOLDS)]
     pub(crate) folds: usize,
     /// File that keeps the trials, so that the search can be resumed
     #[arg(long, value_name = "FILE")]

@@ -100,8 +100,8 @@ fn learners_without_intervals_are_put_together_too() {
         let out = ok(at, &["effect", "model.paretau", "people.parquet", "--quiet", "--in-sample"]);
         assert_eq!(out.lines().count(), 2601, "{learner}");
     }
-    let told = paretau(at, &["effect", "model.paretau", "people.parquet", "--out", "effects.csv"]);
-    let stderr = String::from_utf8(told.stderr).unwrap();
+    let output = paretau(at, &["effect", "model.paretau", "people.parquet", "--out", "effects.csv"]);
+    let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(stderr.contains("2600 of 2600 rows were learned from"), "{stderr}");
 }
 

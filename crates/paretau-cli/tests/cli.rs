@@ -94,6 +94,10 @@ fn several_arms_are_fitted_at_once() {
     let facts = json(&ok(at, &[&fit("causal-forest")[..], &["--json", "--quiet"]].concat()));
     let (first, second) = (&facts["averages"]["ate"]["value"], &facts["arms"][2]["ate"]["value"]);
     assert!((first.as_f64().unwrap() + 1.0).abs() < 0.1 && (second.as_f64().unwrap() - 1.0).abs() < 0.1, "{facts}");
+    for name in ["averages", "overlap", "nuisances"] {
+        assert!(facts["arms"][0][name].is_null() && facts["arms"][2][name].is_object(), "{facts}");
+        assert_eq!(facts["arms"][1][name], facts[name], "the first treated arm's stand at the top, too");
+    }
 
     let effects = ok(at, &["effect", "m.paretau", "study.csv", "--interval", "0.9", "--out", "-"]);
     let head = "mu0,mu1,tau,lo,hi,e,w_raw,w,mu_drug,tau_drug,lo_drug,hi_drug,e_drug,w_raw_drug,w_drug";

@@ -100,7 +100,7 @@ impl ArmsForest {
         }
         if dim > 1 && design.propensity().is_some() {
             return Err(Error::unfit(format!(
-                "propensity: one propensity a row says nothing about {} arms; leave the column out, or compare two arms",
+                "propensity: one propensity per row says nothing about {} arms; leave the column out, or compare two arms",
                 dim + 1
             )));
         }

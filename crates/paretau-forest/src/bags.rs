@@ -1,6 +1,8 @@
 //! Variance by the bootstrap of little bags, with the negative part taken out by a flat prior.
 
-use std::f64::consts::{PI, SQRT_2};
+use std::f64::consts::PI;
+
+use paretau_kernels::distributions::normal_tail;
 
 /// Variance of a forest's estimate from the trees' influence values, bag after bag.
 ///
@@ -52,27 +54,7 @@ fn inverse_mills(r: f64) -> f64 {
         return -r - 1.0 / r + 2.0 / (r * r * r);
     }
     let density = (-0.5 * r * r).exp() / (2.0 * PI).sqrt();
-    density / (0.5 * erfc(-r / SQRT_2))
-}
-
-/// Complementary error function with relative error below 1.2e-7 everywhere (a Chebyshev fit to its logarithm).
-fn erfc(x: f64) -> f64 {
-    const C: [f64; 10] = [
-        -1.265_512_23,
-        1.000_023_68,
-        0.374_091_96,
-        0.096_784_18,
-        -0.186_288_06,
-        0.278_868_07,
-        -1.135_203_98,
-        1.488_515_87,
-        -0.822_152_23,
-        0.170_872_77,
-    ];
-    let t = 1.0 / (1.0 + 0.5 * x.abs());
-    let polynomial = C.iter().rev().fold(0.0, |sum, c| sum * t + c);
-    let tail = t * (-x * x + polynomial).exp();
-    if x >= 0.0 { tail } else { 2.0 - tail }
+    density / normal_tail(-r)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Effects from the moments in the leaves: one weighted regression with intercept a row, never an average of slopes.
+//! Effects from the moments in the leaves: one weighted regression with intercept per row, never an average of slopes.
 //!
 //! The moments of y, z, zy and zz are averaged over the trees that may speak for the row, each tree alike. With
 //! V = E zzᵀ − z̄z̄ᵀ, τ = V⁻¹(E zy − z̄ȳ). The variance is that of the trees' influence values

@@ -127,7 +127,7 @@ fn several_arms_are_pointed_to_the_forest_that_takes_them() {
     assert!(error.to_string().contains("two arms, the data have 3"));
     let known = design.with_propensity(vec![0.3; 60]).unwrap();
     let error = CAUSAL_FOREST.build(&Params::none(), &TOOLS).unwrap().fit(&known, &ctx()).unwrap_err();
-    assert!(error.to_string().contains("one propensity a row"), "{error}");
+    assert!(error.to_string().contains("one propensity per row"), "{error}");
 }
 
 #[test]

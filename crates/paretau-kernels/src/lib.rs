@@ -10,6 +10,7 @@ pub mod arm_mean;
 pub mod arms;
 pub mod balance;
 pub mod discrepancy;
+pub mod distributions;
 pub mod error;
 pub mod ess;
 pub mod fallback;

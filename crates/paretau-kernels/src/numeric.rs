@@ -9,6 +9,12 @@ pub fn sigmoid(x: f64) -> f64 {
     if x >= 0.0 { 1.0 / (1.0 + e) } else { e / (1.0 + e) }
 }
 
+/// Log-odds of a probability: infinite at 0 and 1.
+#[inline]
+pub fn logit(p: f64) -> f64 {
+    (p / (1.0 - p)).ln()
+}
+
 /// The inner product, summed in four fixed lanes so that it is fast and always the same.
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut lanes = [0.0_f64; 4];
@@ -61,6 +67,18 @@ pub fn sample_sd(values: &[f64]) -> Option<f64> {
     (values.len() > 1).then(|| (mean_and_squares(values).1 / (values.len() as f64 - 1.0)).sqrt())
 }
 
+/// The correlation of two columns; 0 where one of them is constant.
+pub fn correlation(a: &[f64], b: &[f64]) -> f64 {
+    let (mean_a, mean_b) = (mean(a), mean(b));
+    let (mut ab, mut aa, mut bb) = (0.0, 0.0, 0.0);
+    for (x, y) in a.iter().zip(b) {
+        ab += (x - mean_a) * (y - mean_b);
+        aa += (x - mean_a).powi(2);
+        bb += (y - mean_b).powi(2);
+    }
+    if aa > 0.0 && bb > 0.0 { ab / (aa.sqrt() * bb.sqrt()) } else { 0.0 }
+}
+
 /// The number with the fewest decimals that is at least `low` and below `high`.
 pub fn shortest_between(low: f64, high: f64) -> String {
     let exact = || format!("{low}");
@@ -83,6 +101,8 @@ mod tests {
         assert_eq!(sigmoid(1e308), 1.0);
         assert_eq!(sigmoid(-1e308), 0.0);
         assert_eq!(sigmoid(0.0), 0.5);
+        assert_eq!((logit(0.0), logit(0.5), logit(1.0)), (f64::NEG_INFINITY, 0.0, f64::INFINITY));
+        assert!((sigmoid(logit(0.03)) - 0.03).abs() < 1e-16);
     }
 
     #[test]
@@ -93,6 +113,8 @@ mod tests {
         assert_eq!(mean_sd(&a), (3.0, 2.0_f64.sqrt()));
         assert_eq!(sample_sd(&a), Some(2.5_f64.sqrt()));
         assert_eq!(sample_sd(&a[..1]), None);
+        assert!((correlation(&a, &[2.0, 4.0, 6.0, 8.0, 10.0]) - 1.0).abs() < 1e-15);
+        assert_eq!((correlation(&a, &[3.0; 5]), correlation(&[], &[])), (0.0, 0.0));
         assert_eq!(weighted_mean(&a, Some(&[1.0, 0.0, 0.0, 0.0, 3.0])), 4.0);
     }
 

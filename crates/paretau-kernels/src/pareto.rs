@@ -226,11 +226,7 @@ impl TailMap {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-
-    fn weights(n: usize) -> Vec<f64> {
-        // Logistic-like spread without randomness, in scrambled order.
-        (0..n).map(|i| 1.0 + (6.0 * ((i * 37 % n) as f64 + 0.5) / n as f64 - 3.0).exp()).collect()
-    }
+    use crate::testing::spread_weights as weights;
 
     #[test]
     fn tail_lengths_are_those_of_the_method() {

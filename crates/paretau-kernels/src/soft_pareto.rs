@@ -342,11 +342,7 @@ fn standardise_log(w: &[f64], z: &mut Vec<f64>) -> f64 {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-
-    fn weights(n: usize) -> Vec<f64> {
-        // Logistic-like spread without randomness, in scrambled order.
-        (0..n).map(|i| 1.0 + (6.0 * ((i * 37 % n) as f64 + 0.5) / n as f64 - 3.0).exp()).collect()
-    }
+    use crate::testing::spread_weights as weights;
 
     #[test]
     fn degenerate_batches_are_left_and_counted_by_reason() {

@@ -13,6 +13,11 @@ pub(crate) fn single(x: &[f64]) -> Vec<f32> {
     x.iter().map(|&v| v as f32).collect()
 }
 
+/// Weights with a logistic-like spread, without randomness, in scrambled order.
+pub(crate) fn spread_weights(n: usize) -> Vec<f64> {
+    (0..n).map(|i| 1.0 + (6.0 * ((i * 37 % n) as f64 + 0.5) / n as f64 - 3.0).exp()).collect()
+}
+
 /// A pool of `threads` threads.
 pub(crate) fn pool(threads: usize) -> rayon::ThreadPool {
     let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);

@@ -7,7 +7,7 @@ use crate::arm_mean::ArmMean;
 use crate::error::{KernelError, check_arms, check_finite, check_len, check_parameter, check_result};
 use crate::ess::{ess, ess_by_arm};
 use crate::fallback::{TailFit, Tally};
-use crate::numeric::sigmoid;
+use crate::numeric::{logit as log_odds_of, sigmoid};
 use crate::pareto::{HardPareto, TailMap};
 use crate::per_arm::{PerArm, Smoother};
 use crate::psis::{Psis, TailRule};
@@ -234,7 +234,7 @@ impl Weigher {
         self.raw.clear();
         self.slope.clear();
         let (mut capped, mut ignored) = (0, 0);
-        let log_odds = (share / (1.0 - share)).ln();
+        let log_odds = log_odds_of(share);
         for (&logit, &a) in logits.iter().zip(t) {
             let sign = if a == 1 { 1.0 } else { -1.0 };
             let mut logit = logit;
@@ -251,7 +251,7 @@ impl Weigher {
                     continue;
                 }
                 Weighting::Truncated { lo, hi } => {
-                    let clamped = logit.clamp((lo / (1.0 - lo)).ln(), (hi / (1.0 - hi)).ln());
+                    let clamped = logit.clamp(log_odds_of(lo), log_odds_of(hi));
                     free = if clamped == logit { 1.0 } else { 0.0 };
                     logit = clamped;
                 }

@@ -10,7 +10,7 @@
 //! lasso), and takes what predicts held-out rows best.
 
 use paretau_core::{Error, Features, Result, Seed, State};
-use paretau_kernels::numeric::sigmoid;
+use paretau_kernels::numeric::{logit, sigmoid};
 use paretau_nuisance::folds::{fold_count, folds};
 use rayon::prelude::*;
 
@@ -342,7 +342,7 @@ impl<'a> Problem<'a> {
                 // Half a row of each class, as if one more had been seen, when there is only one.
                 let n = self.n_rows as f64;
                 let rate = if mean <= 0.0 || mean >= 1.0 { (mean * n + 0.5) / (n + 1.0) } else { mean };
-                (rate / (1.0 - rate)).ln()
+                logit(rate)
             }
         };
         let curve = match self.loss {

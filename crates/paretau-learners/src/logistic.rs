@@ -9,7 +9,7 @@
 use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
 use paretau_core::{Dense, Error, Features, Result, Seed, State};
-use paretau_kernels::numeric::sigmoid;
+use paretau_kernels::numeric::{logit, sigmoid};
 use paretau_nuisance::folds::{fold_count, folds};
 use rayon::prelude::*;
 
@@ -180,7 +180,7 @@ impl<'a> Problem<'a> {
         // Half a row of each class, as if one more had been seen.
         let only = (rate <= 0.0 || rate >= 1.0).then(|| {
             let smoothed = (rate * n + 0.5) / (n + 1.0);
-            (smoothed / (1.0 - smoothed)).ln()
+            logit(smoothed)
         });
         let space = if only.is_none() { RowSpace::of(x, &moments)? } else { None };
         Ok(Self { x, y, w, moments, space, only })
@@ -208,7 +208,7 @@ impl<'a> Problem<'a> {
     fn start(&self) -> Vec<f64> {
         let mut theta = vec![0.0; self.space.as_ref().map_or(self.x.n_cols(), |space| space.rows.n_cols()) + 1];
         let rate: f64 = self.y.iter().zip(&self.w).map(|(y, w)| y * w).sum();
-        theta[0] = self.only.unwrap_or_else(|| (rate / (1.0 - rate)).ln());
+        theta[0] = self.only.unwrap_or_else(|| logit(rate));
         theta
     }
 

@@ -9,7 +9,7 @@
 use paretau_core::{Design, Effects, OutcomeKind};
 
 use crate::loss::outcome::sigmoid;
-use crate::weigh::{HeldOut, logit};
+use crate::weigh::{HeldOut, finite_logit};
 
 /// Shifts of the two arms' outcomes; for outcomes of 0 and 1, of their logits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -28,7 +28,7 @@ impl Shift {
         for (by, mu) in self.arms.into_iter().zip([&mut effects.mu0, &mut effects.mu1]) {
             mu.iter_mut()
                 .filter(|_| by != 0.0)
-                .for_each(|m| *m = if self.logit { sigmoid(logit(*m) + by) } else { *m + by });
+                .for_each(|m| *m = if self.logit { sigmoid(finite_logit(*m) + by) } else { *m + by });
         }
         effects.tau = effects.mu1.iter().zip(&effects.mu0).map(|(a, b)| a - b).collect();
     }
@@ -137,7 +137,7 @@ mod tests {
     fn weights_that_cannot_be_relied_upon_move_nothing() {
         let (design, mut held) = case(1.0, false);
         // A propensity that is far too sure of itself: weights over many orders of magnitude.
-        let sure = |e: f64| sigmoid(8.0 * logit(e));
+        let sure = |e: f64| sigmoid(8.0 * finite_logit(e));
         held.e = held.e.map(|e| e.into_iter().map(sure).collect());
         assert_eq!(shift(&design, &all(&design), &held).unwrap().0.arms, [0.0; 2]);
     }

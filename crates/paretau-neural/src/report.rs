@@ -8,7 +8,7 @@ use crate::member::Member;
 use crate::nets::NetKind;
 use crate::settings::Choice;
 use crate::splits::TrainValid;
-use crate::weigh::{khat, log_weight, logit};
+use crate::weigh::{finite_logit, khat, log_weight};
 
 /// Rows that the diagnostics of the weights look at.
 const MANY: usize = 20_000;
@@ -114,7 +114,7 @@ fn weights(out: &mut Diagnostics, design: &Design, member: &Member, parts: &Trai
     let mut extreme = 0;
     for arm in 0..2_u8 {
         let picked: Vec<usize> = (0..rows.len()).filter(|&k| design.t()[rows[k]] == arm).collect();
-        let logs: Vec<f64> = picked.iter().map(|&k| log_weight(logit(e[k]), arm, odds)).collect();
+        let logs: Vec<f64> = picked.iter().map(|&k| log_weight(finite_logit(e[k]), arm, odds)).collect();
         let w: Vec<f64> = logs.iter().map(|l| l.exp()).collect();
         extreme += picked.iter().filter(|&&k| !(0.01..=0.99).contains(&e[k])).count();
         if let Ok(size) = ess(&w) {

@@ -13,7 +13,7 @@
 use paretau_core::{Design, Effects, OutcomeKind};
 
 use crate::loss::outcome::sigmoid;
-use crate::weigh::{FEW, logit, propensities};
+use crate::weigh::{FEW, finite_logit, propensities};
 
 /// Effects drawn towards their mean; for outcomes of 0 and 1, differences of logits.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -46,7 +46,7 @@ impl Shrink {
             return;
         }
         for (mu0, mu1) in effects.mu0.iter_mut().zip(&mut effects.mu1) {
-            let (a, b) = if self.logit { (logit(*mu0), logit(*mu1)) } else { (*mu0, *mu1) };
+            let (a, b) = if self.logit { (finite_logit(*mu0), finite_logit(*mu1)) } else { (*mu0, *mu1) };
             let back = (1.0 - self.kept) * (b - a - self.centre);
             let (a, b) = (a + self.treated * back, b - (1.0 - self.treated) * back);
             (*mu0, *mu1) = if self.logit { (sigmoid(a), sigmoid(b)) } else { (a, b) };
@@ -96,7 +96,7 @@ pub(crate) fn shrink(
 
 /// Mean effect and each row's distance from it.
 fn spread(effects: &Effects, binary: bool) -> (f64, Vec<f64>) {
-    let link = |m: f64| if binary { logit(m) } else { m };
+    let link = |m: f64| if binary { finite_logit(m) } else { m };
     let all: Vec<f64> = effects.mu0.iter().zip(&effects.mu1).map(|(a, b)| link(*b) - link(*a)).collect();
     let mean = all.iter().sum::<f64>() / all.len().max(1) as f64;
     (mean, all.iter().map(|v| v - mean).collect())

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use paretau_core::Design;
+use paretau_kernels::numeric::logit;
 use paretau_kernels::psis::{Psis, TailRule, khat_threshold};
 use paretau_kernels::soft_pareto_options::SoftParetoOptions;
 use paretau_kernels::weights::{Pooling, Weigher, Weighting};
@@ -16,9 +17,8 @@ pub(crate) const FEW: usize = 10;
 const SUREST: f64 = 1e-12;
 
 /// Log-odds of a probability, kept finite.
-pub(crate) fn logit(p: f64) -> f64 {
-    let p = p.clamp(SUREST, 1.0 - SUREST);
-    (p / (1.0 - p)).ln()
+pub(crate) fn finite_logit(p: f64) -> f64 {
+    logit(p.clamp(SUREST, 1.0 - SUREST))
 }
 
 /// A net's propensity from its log-odds: strictly between 0 and 1, however sure the net is.
@@ -88,14 +88,14 @@ pub(crate) fn reliable(e: &[f64], t: &[u8], treated: f64) -> [bool; 2] {
     let odds = treated / (1.0 - treated);
     [0_u8, 1].map(|arm| {
         let rows = e.iter().zip(t).filter(|(_, t)| **t == arm);
-        let logs: Vec<f64> = rows.map(|(e, _)| log_weight(logit(*e), arm, odds)).collect();
+        let logs: Vec<f64> = rows.map(|(e, _)| log_weight(finite_logit(*e), arm, odds)).collect();
         is_reliable(khat(&logs), logs.len())
     })
 }
 
 /// Pareto-smoothed balancing weights, divided by their arm's mean; nothing when they cannot be had.
 pub(crate) fn balancing(e: &[f64], t: &[u8], treated: f64) -> Option<Vec<f64>> {
-    let logits: Vec<f64> = e.iter().map(|e| logit(*e)).collect();
+    let logits: Vec<f64> = e.iter().map(|e| finite_logit(*e)).collect();
     let mut w = vec![1.0; t.len()];
     let scheme = Weighting::SoftParetoNorm(SoftParetoOptions::default());
     let done = Weigher::new(scheme, Pooling::Pooled, 1.0).and_then(|mut g| g.forward(&logits, t, treated, &mut w));

@@ -5,7 +5,7 @@
 //! be learned from a hundred rows.
 
 use paretau_core::{Error, Result};
-use paretau_kernels::numeric::sigmoid;
+use paretau_kernels::numeric::{logit, sigmoid};
 use serde::{Deserialize, Serialize};
 
 /// Newton steps; the loss is convex and two-dimensional, so that a handful does.
@@ -72,10 +72,6 @@ impl LogitMap {
             Err(Error::bad_model("the calibration of its propensities is not an increasing map"))
         }
     }
-}
-
-fn logit(p: f64) -> f64 {
-    (p / (1.0 - p)).ln()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! outcomes can be. Yes/no outcomes move on the logit scale, others by a shift.
 
 use paretau_core::{Error, OutcomeKind, Result};
-use paretau_kernels::numeric::sigmoid;
+use paretau_kernels::numeric::{logit, sigmoid};
 
 use crate::inference::Score;
 use crate::nuisances::Nuisance;
@@ -36,13 +36,7 @@ pub fn targeted_average(
                 mu.iter().map(|p| p + shift).collect()
             }
             OutcomeKind::Binary => {
-                let logits: Vec<f64> = mu
-                    .iter()
-                    .map(|p| {
-                        let p = p.clamp(MARGIN, 1.0 - MARGIN);
-                        (p / (1.0 - p)).ln()
-                    })
-                    .collect();
+                let logits: Vec<f64> = mu.iter().map(|p| logit(p.clamp(MARGIN, 1.0 - MARGIN))).collect();
                 // The weighted miss falls as everything moves up, so the number is found by bisection.
                 let miss = |by: f64| own.iter().map(|&i| w(i) * (rows.y[i] - sigmoid(logits[i] + by))).sum::<f64>();
                 let (mut low, mut high) = (-30.0, 30.0);

@@ -12,7 +12,7 @@
 use paretau_core::{Error, Result};
 use paretau_kernels::KernelError;
 use paretau_kernels::fallback::TailFit;
-use paretau_kernels::numeric::sigmoid;
+use paretau_kernels::numeric::{logit, sigmoid};
 use paretau_kernels::pareto::{HardPareto, TailMap};
 use paretau_kernels::per_arm::PerArm;
 use paretau_kernels::psis::{Psis, TailRule};
@@ -247,10 +247,10 @@ impl WeightMap {
                 let sign = if t == 1 { 1.0 } else { -1.0 };
                 if (lo..=hi).contains(&sigmoid(sign * logit(e))) { self.raw(e, t) } else { 0.0 }
             }
-            (Rule::Clip, Kind::Inverse) => inverse(logit(e).clamp((lo / (1.0 - lo)).ln(), (hi / (1.0 - hi)).ln()), t),
+            (Rule::Clip, Kind::Inverse) => inverse(logit(e).clamp(logit(lo), logit(hi)), t),
             // A fit by moments would follow a single propensity of 1e-9, and lift the whole tail with it.
             (Rule::Pareto, Kind::Inverse) => {
-                let limit = ((1.0 - bound) / bound).ln();
+                let limit = -logit(bound);
                 inverse(logit(e).clamp(-limit, limit), t)
             }
             (Rule::Clip | Rule::Pareto, Kind::Balancing) => balancing(e.clamp(lo, hi), t, self.share),
@@ -265,11 +265,6 @@ impl WeightMap {
             _ => w,
         }
     }
-}
-
-/// Log-odds.
-fn logit(e: f64) -> f64 {
-    e.ln() - (-e).ln_1p()
 }
 
 /// `1/e_t` from the logit, as the kernels weight batches: with equal shares the balancing weight is the inverse one.

@@ -84,9 +84,9 @@ fn no_row_is_predicted_by_a_model_that_saw_it() {
 
 /// Predicts the number of rows it learned from, and its seed.
 #[derive(Debug)]
-struct Telling;
+struct RecordingLearner;
 
-impl Regressor for Telling {
+impl Regressor for RecordingLearner {
     fn fit(&self, task: &RegressionTask<'_>, ctx: &FitContext<'_>) -> Result<Box<dyn FittedRegressor>> {
         Ok(Box::new(MeanModel(task.y.len() as f64 + (ctx.seed.0 % 1000) as f64 / 1000.0, None)))
     }
@@ -98,7 +98,7 @@ fn folds_keep_their_models_their_seeds_and_their_limit_of_rows() {
     let parts = design_folds(&design, 5, Seed(0)).unwrap();
     let task = CrossTask { most_rows: Some(30), ..CrossTask::of(&design, design.y(), Target::Mean) };
     let ctx = FitContext::silent(Seed(9));
-    let fits = fit_folds(&task, &Telling, &parts, Seed(4), &ctx).unwrap();
+    let fits = fit_folds(&task, &RecordingLearner, &parts, Seed(4), &ctx).unwrap();
     assert_eq!(fits.models.len(), 5);
     for (k, fold) in parts.iter().enumerate() {
         let expected = 30.0 + (Seed(4).indexed(k as u64).0 % 1000) as f64 / 1000.0;

@@ -57,6 +57,27 @@ mod _paretau {
     #[pymodule_export]
     use crate::tasks::{TaskData, perform_task};
 
+    // Defaults of functions, from where each is written.
+    #[pymodule_export]
+    const DEFAULT_BENCHMARKS: usize = paretau::SensitivityRequest::BENCHMARKS;
+    #[pymodule_export]
+    const DEFAULT_COMPARE_FOLDS: usize = paretau::CompareOptions::FOLDS;
+    #[pymodule_export]
+    const DEFAULT_DEPTH: usize = paretau::PolicyRequest::DEPTH;
+    #[pymodule_export]
+    const DEFAULT_FDR: f64 = paretau::RolesOptions::FDR;
+    #[pymodule_export]
+    const DEFAULT_OBJECTIVE: &str = paretau_study::tune::TuneSpec::OBJECTIVE.name();
+    #[pymodule_export]
+    const DEFAULT_REPLICATES: usize = paretau::RefuteRequest::REPLICATES;
+    #[pymodule_export]
+    const DEFAULT_SEARCH: &str = paretau_study::tune::TuneSpec::SEARCH.name();
+    #[pymodule_export]
+    const DEFAULT_STRENGTH: f64 = paretau::SensitivityRequest::SHARE;
+    #[pymodule_export]
+    const DEFAULT_TRIALS: usize = paretau_study::tune::TuneSpec::TRIALS;
+    #[pymodule_export]
+    const DEFAULT_TUNE_FOLDS: usize = paretau_study::tune::TuneSpec::FOLDS;
     #[pymodule_export]
     const DEFAULT_VALID_SHARE: f64 = paretau::DEFAULT_VALID_SHARE;
 

@@ -141,7 +141,7 @@ impl Model {
         let mut about = self.inner.about().clone();
         about.warnings.iter_mut().for_each(|warning| warning.message = in_python(&warning.message));
         about.notes.iter_mut().for_each(|note| *note = in_python(note));
-        serde_json::to_string(&about).map_err(|e| usage(e.to_string()))
+        Ok(about.document().map_err(to_py)?.to_string())
     }
 
     /// What the fit found about its training rows, as JSON; `null` for files of early versions.

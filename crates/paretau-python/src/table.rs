@@ -9,6 +9,7 @@ use pyo3::types::PyBytes;
 use crate::arrays::{In, slice};
 use crate::detach::detach;
 use crate::error::{data, to_py, usage};
+use crate::model::parse;
 
 /// Columns collected for one fit or one prediction.
 #[pyclass(module = "paretau._paretau")]
@@ -27,27 +28,10 @@ impl Table {
         Self::default()
     }
 
-    /// The table of a file, as the command line reads it.
+    /// The table of a file, as the command line reads it; `reading` holds the keywords of reading as JSON.
     #[staticmethod]
-    #[pyo3(signature = (
-        path, *, decimal = None, thousands = None, na = vec![], numeric = vec![], categorical = vec![], date_order = None,
-        sheet = None, id = None,
-    ))]
-    #[allow(clippy::too_many_arguments, reason = "they are keywords")]
-    fn read(
-        py: Python<'_>,
-        path: std::path::PathBuf,
-        decimal: Option<char>,
-        thousands: Option<char>,
-        na: Vec<String>,
-        numeric: Vec<String>,
-        categorical: Vec<String>,
-        date_order: Option<String>,
-        sheet: Option<String>,
-        id: Option<String>,
-    ) -> PyResult<Self> {
-        let reading = ReadingKeywords { decimal, thousands, na, numeric, categorical, date_order, sheet, id };
-        let options = reading.options()?;
+    fn read(py: Python<'_>, path: std::path::PathBuf, reading: &str) -> PyResult<Self> {
+        let options = parse::<ReadingKeywords>("reading", reading)?.options()?;
         let file = detach(py, to_py, || paretau::data::read(&path, &options))?;
         Ok(Self { file: Some(file), ..Self::default() })
     }

@@ -26,24 +26,16 @@ pub struct About {
     pub outcome: OutcomeKind,
     /// Training rows of all arms.
     pub n_rows: usize,
-    /// Those of the first treated arm.
-    pub n_treated: usize,
     /// Feature columns after encoding.
     pub n_features: usize,
-    /// Average effects of the first treated arm.
-    pub averages: Averages,
     /// Effects of the groups that were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups: Option<GroupEffects>,
     /// Best linear projection of the effect on the columns that were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub projection: Option<Vec<Coefficient>>,
-    /// Who predicts outcomes and treatment of the rows, and how well.
-    pub nuisances: NuisanceReport,
     /// What the fit had to say.
     pub diagnostics: Diagnostics,
-    /// Overlap, weights and their tail, of the control and the first treated arm; those of further arms are in [`Arm`].
-    pub overlap: OverlapReport,
     /// What to be careful about, most important first: all of it, the overlap's and the estimator's included.
     pub warnings: Vec<Warning>,
     /// What was done to the data.
@@ -79,17 +71,54 @@ impl About {
 
     /// Average effects of an arm; 1 is the first treated one.
     pub fn averages_of(&self, arm: usize) -> Option<&Averages> {
-        if arm == 1 { Some(&self.averages) } else { self.arms.get(arm)?.averages.as_ref() }
+        Some(&self.against_control(arm)?.averages)
     }
 
     /// How far an arm overlaps with the control.
     pub fn overlap_of(&self, arm: usize) -> Option<&OverlapReport> {
-        if arm == 1 { Some(&self.overlap) } else { self.arms.get(arm)?.overlap.as_ref() }
+        Some(&self.against_control(arm)?.overlap)
+    }
+
+    fn against_control(&self, arm: usize) -> Option<&AgainstControl> {
+        self.arms.get(arm)?.against_control.as_ref()
+    }
+
+    /// The treated arms, with their numbers and what is known of each against the control.
+    pub fn treated(&self) -> impl Iterator<Item = (usize, &Arm, &AgainstControl)> {
+        self.arms.iter().enumerate().filter_map(|(k, arm)| Some((k, arm, arm.against_control.as_ref()?)))
     }
 
     /// Numbers of the treated arms.
     pub fn treated_arms(&self) -> std::ops::Range<usize> {
         1..self.arms.len()
+    }
+
+    /// Whether the list of arms is whole: the control, then treated arms that are compared with it.
+    pub(crate) fn check(&self) -> Result<()> {
+        let compared = self.arms.iter().map(|arm| arm.against_control.is_some());
+        if self.arms.len() > 1 && compared.enumerate().all(|(k, is_compared)| is_compared == (k > 0)) {
+            return Ok(());
+        }
+        Err(Error::bad_model("its arms are not a control and what is known of others against it"))
+    }
+
+    /// The facts as a JSON document. What is known of the first treated arm, for most fits the only one, stands at the top
+    /// as well (`n_treated`, `averages`, `overlap`, `nuisances`), and each arm's average over everyone as `ate`.
+    pub fn document(&self) -> Result<Value> {
+        let fault = |e: serde_json::Error| Error::internal("describing a fit", e.to_string());
+        let mut document = serde_json::to_value(self).map_err(fault)?;
+        for (k, arm, own) in self.treated() {
+            if let Some(ate) = own.averages.ate {
+                document["arms"][k]["ate"] = serde_json::to_value(ate).map_err(fault)?;
+            }
+            if k == 1 {
+                document["n_treated"] = arm.n_rows.into();
+                for name in ["averages", "overlap", "nuisances"] {
+                    document[name] = document["arms"][k][name].clone();
+                }
+            }
+        }
+        Ok(document)
     }
 
     /// An arm and the control in words, for fits with several arms: what lines and warnings about it begin with.
@@ -111,18 +140,20 @@ pub struct Arm {
     pub name: String,
     /// Its training rows.
     pub n_rows: usize,
-    /// Average effect against the control over the rows of both; absent for the control.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ate: Option<Estimate>,
-    /// All averages of arms beyond the first treated one, whose own are [`About::averages`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub averages: Option<Averages>,
-    /// The same of overlap, weights and their tail.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub overlap: Option<OverlapReport>,
-    /// And of who predicts outcomes and treatment.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nuisances: Option<NuisanceReport>,
+    /// What is known of it against the control; absent for the control itself.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub against_control: Option<AgainstControl>,
+}
+
+/// What is known of a treated arm and the control, over the rows of both.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgainstControl {
+    /// Average effects.
+    pub averages: Averages,
+    /// Overlap, weights and their tail.
+    pub overlap: OverlapReport,
+    /// Who predicts outcomes and treatment, and how well.
+    pub nuisances: NuisanceReport,
 }
 
 /// A treated arm and the control in words.
@@ -325,7 +356,30 @@ impl Averages {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use paretau_data::simulate::{TrialConfig, trial};
+
     use super::*;
+    use crate::model::Model;
+
+    #[test]
+    fn every_treated_arm_stands_in_the_list_with_what_is_known_of_it() {
+        let made = trial(&TrialConfig { n: 200, ..TrialConfig::default() }, Seed(1)).unwrap().table().unwrap();
+        let roles = RoleSpec { ignore: ["e", "mu0", "mu1"].map(str::to_owned).to_vec(), ..RoleSpec::new("t", "y") };
+        let model = crate::fit(made, &roles, &crate::FitOptions::new("lr-2")).unwrap();
+        let document = model.about().document().unwrap();
+        let [control, treated] = [0, 1].map(|k| &document["arms"][k]);
+        assert!(control["averages"].is_null() && treated["ate"] == treated["averages"]["ate"], "{document}");
+        for name in ["averages", "overlap", "nuisances"] {
+            assert!(document[name].is_object() && document[name] == treated[name], "{name}: {document}");
+        }
+        assert_eq!(document["n_treated"], treated["n_rows"]);
+        for missing in ["averages", "overlap", "nuisances"] {
+            let mut state = model.state().unwrap();
+            state.json["about"]["arms"][1].as_object_mut().unwrap().remove(missing);
+            let error = Model::from_state(&state).unwrap_err().to_string();
+            assert!(error.contains("its arms"), "{error}");
+        }
+    }
 
     #[test]
     fn an_interval_of_another_level_has_the_same_degrees_of_freedom() {

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use paretau_core::{Effects, FitContext, Result, Warning};
+use paretau_core::{Effects, Error, FitContext, Result, Warning};
 use paretau_data::TableColumn;
 use paretau_kernels::numeric::mean_sd;
 use paretau_nuisance::{
@@ -11,7 +11,7 @@ use paretau_nuisance::{
 };
 use paretau_report::{ArmFindings, Findings};
 
-use crate::about::{Arm, Averages, Population};
+use crate::about::{AgainstControl, Arm, Averages, Population};
 use crate::averages;
 use crate::evaluate::HeldOutScores;
 use crate::fit::{Fitted, Uncertainty};
@@ -28,16 +28,10 @@ const MOST_ROWS_AT_RISK: usize = 100;
 
 /// What was found about the training rows.
 pub(crate) struct Assessment {
-    /// All arms, the control first.
+    /// All arms with what is known of each against the control, which comes first.
     pub(crate) arms: Vec<Arm>,
-    /// Average effects of the first treated arm.
-    pub(crate) averages: Averages,
     /// Effects of the groups that were asked for.
     pub(crate) groups: Option<GroupEffects>,
-    /// Who predicts outcomes and treatment, and how well.
-    pub(crate) nuisances: NuisanceReport,
-    /// How far the control and the first treated arm overlap; further arms have theirs with them.
-    pub(crate) overlap: OverlapReport,
     /// What the page shows of the rows.
     pub(crate) findings: Findings,
     /// What to be careful about, most important first.
@@ -53,7 +47,7 @@ pub(crate) struct Assessment {
 }
 
 /// What the user asks about the rows.
-pub(crate) struct Wishes<'a> {
+pub(crate) struct AssessmentRequest<'a> {
     /// Columns of the whole table that make groups.
     pub(crate) by: &'a [TableColumn],
     /// Rows of that table.
@@ -74,13 +68,19 @@ pub(crate) struct Weighted<'a> {
     pub(crate) overlap: OverlapReport,
 }
 
+/// The one computation of the weights of rows with their treatment and row weights, and how far they show that the arms overlap.
+pub(crate) fn weights_and_overlap(
+    e: &[f64],
+    (t, row_weight): (&[u8], Option<&[f64]>),
+) -> Result<(Weights, OverlapReport)> {
+    let weights = Weights::smoothed_inverse(e, t)?;
+    let overlap = overlap_report(e, &weights, (t, row_weight), &OverlapOptions::default())?;
+    Ok((weights, overlap))
+}
+
 impl<'a> Weighted<'a> {
-    /// The one computation of the rows' weights.
     pub(crate) fn new(pair: &'a Pair<'a>, nuisance: Nuisance) -> Result<Self> {
-        let design = &pair.design;
-        let weights = Weights::smoothed_inverse(&nuisance.e, design.t())?;
-        let rows = (design.t(), design.weight());
-        let overlap = overlap_report(&nuisance.e, &weights, rows, &OverlapOptions::default())?;
+        let (weights, overlap) = weights_and_overlap(&nuisance.e, (pair.design.t(), pair.design.weight()))?;
         Ok(Self { pair, nuisance, weights, overlap })
     }
 
@@ -107,83 +107,44 @@ impl<'a> Weighted<'a> {
 }
 
 impl Assessment {
-    /// Assesses a fit.
-    pub(crate) fn of(fitted: &Fitted, wishes: &Wishes<'_>, ctx: &FitContext<'_>) -> Result<Self> {
-        let uncertainty = &wishes.uncertainty;
+    /// Assesses a fit, one treated arm after the other.
+    pub(crate) fn of(fitted: &Fitted, request: &AssessmentRequest<'_>, ctx: &FitContext<'_>) -> Result<Self> {
         let own = fitted.prepared.encoded_for(nuisances::HANDLES)?;
         let readable = own.as_ref().unwrap_or(&fitted.prepared);
-        let first = fitted.prepared.pair(1, &fitted.predictions[0])?;
-        let stacked = stack(readable, fitted, (1, uncertainty.individual), ctx)?;
-        let nuisances = NuisanceReport::of(&stacked, &first.design);
-        let StackedNuisances { nuisance, propensity_model, outcome_models, .. } = stacked;
-        let weighted = Weighted::new(&first, nuisance)?;
-        let mut intervals = Intervals::default();
-        let errors = add_arm(&mut intervals, fitted, (readable, &weighted, 1), uncertainty, ctx)?;
-        // From here on the rows' standard errors are those that were measured.
-        let effects = Cow::Owned(Effects { se: errors, ..first.effects.clone().into_owned() });
-        let first = Pair { assigned: first.assigned.clone(), design: first.design.clone(), effects };
-        let Weighted { nuisance, weights, overlap, .. } = weighted;
-        let weighted = Weighted { pair: &first, nuisance, weights, overlap };
-        let averages = weighted.averages(wishes.estimand)?;
-        let population = averages.headline.unwrap_or(Population::Ate);
-        let observed = weighted.rows()?;
-        let rows = weighted.evidence(&observed, population);
-        let groups = if wishes.by.is_empty() {
-            None
-        } else {
-            let by = groups::partitions(wishes.by, &first.assigned.rows);
-            Some(GroupEffects::of(&rows, population, &by, ctx.seed)?)
-        };
-        let mut evidence = vec![evidence_of(&weighted, fitted.held_out, population, wishes.n_rows, ctx)?];
-        let mut findings = findings::find(&weighted, population, fitted.held_out, ctx.seed)?;
-        let mut propensities = vec![ArmPropensity::new(propensity_model, weighted.weights.map.clone())];
-        let mut predicted = vec![findings.effects.mean];
         let assigned = &fitted.prepared.assigned;
-        let n_rows = |k: usize| assigned.t.iter().filter(|&&t| usize::from(t) == k).count();
-        let mut arms = vec![];
-        for (k, name) in assigned.arms.iter().enumerate() {
-            let ate = averages.ate.filter(|_| k == 1);
-            let mut arm =
-                Arm { name: name.clone(), n_rows: n_rows(k), ate, averages: None, overlap: None, nuisances: None };
-            if k > 1 {
-                let found = FurtherArm::of(fitted, (readable, k), wishes, &mut intervals, ctx)?;
-                arm.ate = found.averages.ate;
-                (arm.averages, arm.nuisances) = (Some(found.averages), Some(found.nuisances));
-                arm.overlap = Some(found.overlap);
-                findings.arms.push(found.findings);
-                propensities.push(found.propensity);
-                predicted.push(found.predicted);
-                evidence.push(found.evidence);
-            }
-            arms.push(arm);
+        let arm = |k: usize, against_control: Option<AgainstControl>| {
+            let n_rows = assigned.t.iter().filter(|&&t| usize::from(t) == k).count();
+            Arm { name: assigned.arms[k].clone(), n_rows, against_control }
+        };
+        let mut intervals = Intervals::default();
+        let mut arms = vec![arm(0, None)];
+        let (mut propensities, mut findings, mut predicted, mut evidence) = (vec![], vec![], vec![], vec![]);
+        let mut of_first = None;
+        for k in 1..assigned.arms.len() {
+            let found = ArmAssessment::of(fitted, (readable, k), request, &mut intervals, ctx)?;
+            arms.push(arm(k, Some(found.against_control)));
+            propensities.push(found.propensity);
+            findings.push(found.findings);
+            predicted.push(found.predicted);
+            evidence.push(found.evidence);
+            of_first = of_first.or(found.of_first);
         }
-        let further = arms.iter().skip(2).filter_map(|arm| Some((arm.averages.as_ref()?, arm.overlap.as_ref()?)));
-        let compared: Vec<Compared<'_>> = std::iter::once((&averages, &weighted.overlap))
-            .chain(further)
+        let FirstArm { groups, findings: rows, determined, held_out_scores } =
+            of_first.ok_or_else(|| Error::internal("assessing a fit", "there is no treated arm"))?;
+        let findings = Findings { arms: findings, ..rows };
+        let compared: Vec<Compared<'_>> = (arms.iter().filter_map(|arm| arm.against_control.as_ref()))
             .zip(findings.arms.iter().zip(&predicted))
-            .map(|((averages, overlap), (findings, &predicted))| Compared { averages, overlap, findings, predicted })
+            .map(|(of, (findings, &predicted))| Compared {
+                averages: &of.averages,
+                overlap: &of.overlap,
+                findings,
+                predicted,
+            })
             .collect();
-        let warnings = warnings::of_fit(fitted, &first, (&compared, &findings), ctx.seed);
+        let warnings = warnings::of_fit(fitted, determined, &compared, &findings);
         let encoder = own.as_ref().map(|own| own.encoder.clone());
         let propensity_weights = PropensityWeights::new(encoder, propensities);
-        if let (Some(models), 2) = (outcome_models, arms.len()) {
-            intervals.add_individual(models, &weighted);
-        }
-        let held_out_scores = fitted.held_out.then(|| HeldOutScores::of(&weighted, ctx.seed)).transpose()?;
-        let overlap = stored(weighted.overlap, &first);
-        Ok(Self {
-            arms,
-            averages,
-            groups,
-            nuisances,
-            overlap,
-            findings,
-            warnings,
-            propensity_weights,
-            held_out_scores,
-            intervals,
-            evidence,
-        })
+        Ok(Self { arms, groups, findings, warnings, propensity_weights, held_out_scores, intervals, evidence })
     }
 }
 
@@ -239,40 +200,85 @@ fn stored(mut overlap: OverlapReport, pair: &Pair<'_>) -> OverlapReport {
     overlap
 }
 
-/// What is known about a treated arm beyond the first and the control.
-struct FurtherArm {
-    averages: Averages,
-    overlap: OverlapReport,
-    nuisances: NuisanceReport,
+/// What is found about a treated arm and the control.
+struct ArmAssessment {
+    against_control: AgainstControl,
     findings: ArmFindings,
     propensity: ArmPropensity,
     /// Mean predicted effect.
     predicted: f64,
     evidence: TrainingEvidence,
+    /// What is asked of the first treated arm alone.
+    of_first: Option<FirstArm>,
 }
 
-impl FurtherArm {
+/// What is asked of the first treated arm alone.
+struct FirstArm {
+    groups: Option<GroupEffects>,
+    /// What the page shows of the rows, without the lists per arm.
+    findings: Findings,
+    /// A warning of features that determine the outcome.
+    determined: Option<Warning>,
+    held_out_scores: Option<HeldOutScores>,
+}
+
+impl ArmAssessment {
     /// Assesses the `k`-th arm and adds the uncertainty of its effects.
     fn of(
         fitted: &Fitted,
         (readable, k): (&Prepared, usize),
-        wishes: &Wishes<'_>,
+        request: &AssessmentRequest<'_>,
         intervals: &mut Intervals,
         ctx: &FitContext<'_>,
     ) -> Result<Self> {
-        let pair = fitted.prepared.pair(k, &fitted.predictions[k - 1])?;
-        let stacked = stack(readable, fitted, (k, false), ctx)?;
+        let mut pair = fitted.prepared.pair(k, &fitted.predictions[k - 1])?;
+        // Intervals of individual effects are made between two arms only.
+        let keeps_models = request.uncertainty.individual && fitted.prepared.assigned.arms.len() == 2;
+        let stacked = stack(readable, fitted, (k, keeps_models), ctx)?;
         let nuisances = NuisanceReport::of(&stacked, &pair.design);
-        let StackedNuisances { nuisance, propensity_model, .. } = stacked;
+        let StackedNuisances { nuisance, propensity_model, outcome_models, .. } = stacked;
         let weighted = Weighted::new(&pair, nuisance)?;
-        add_arm(intervals, fitted, (readable, &weighted, k), &wishes.uncertainty, ctx)?;
-        let averages = weighted.averages(wishes.estimand)?;
+        let errors = add_arm(intervals, fitted, (readable, &weighted, k), &request.uncertainty, ctx)?;
+        // From here on the rows' standard errors are those that were measured.
+        let Weighted { nuisance, weights, overlap, .. } = weighted;
+        pair.effects = Cow::Owned(Effects { se: errors, ..pair.effects.into_owned() });
+        let weighted = Weighted { pair: &pair, nuisance, weights, overlap };
+        let averages = weighted.averages(request.estimand)?;
         let population = averages.headline.unwrap_or(Population::Ate);
-        let evidence = evidence_of(&weighted, fitted.held_out, population, wishes.n_rows, ctx)?;
+        let evidence = evidence_of(&weighted, fitted.held_out, population, request.n_rows, ctx)?;
+        let of_first = if k == 1 { Some(FirstArm::of(&weighted, population, fitted, request, ctx)?) } else { None };
         let findings = findings::of_arm(&weighted)?;
         let propensity = ArmPropensity::new(propensity_model, weighted.weights.map.clone());
+        if let Some(models) = outcome_models {
+            intervals.add_individual(models, &weighted);
+        }
         let (predicted, _) = mean_sd(&pair.effects.tau);
-        let overlap = stored(weighted.overlap, &pair);
-        Ok(Self { averages, overlap, nuisances, findings, propensity, predicted, evidence })
+        let against_control = AgainstControl { averages, overlap: stored(weighted.overlap, &pair), nuisances };
+        Ok(Self { against_control, findings, propensity, predicted, evidence, of_first })
+    }
+}
+
+impl FirstArm {
+    fn of(
+        weighted: &Weighted<'_>,
+        population: Population,
+        fitted: &Fitted,
+        request: &AssessmentRequest<'_>,
+        ctx: &FitContext<'_>,
+    ) -> Result<Self> {
+        let observed = weighted.rows()?;
+        let groups = if request.by.is_empty() {
+            None
+        } else {
+            let by = groups::partitions(request.by, &weighted.pair.assigned.rows);
+            Some(GroupEffects::of(&weighted.evidence(&observed, population), population, &by, ctx.seed)?)
+        };
+        let names = weighted.pair.assigned.features.columns().iter().map(|column| column.name.as_str());
+        Ok(Self {
+            groups,
+            findings: findings::find(weighted, population, fitted.held_out, ctx.seed)?,
+            determined: findings::determined(&weighted.pair.design, names, ctx.seed),
+            held_out_scores: fitted.held_out.then(|| HeldOutScores::of(weighted, ctx.seed)).transpose()?,
+        })
     }
 }

@@ -202,8 +202,8 @@ pub fn compare_on(
         }
         let seconds = seconds / folds.len() as f64;
         found.push(match failed {
-            None => Found::new(name, &tau, seconds, (&rows, &yard)).scored(&tau, truth)?,
-            Some(error) => Found::failed(name, &error),
+            None => ScoredEstimator::new(name, &tau, seconds, (&rows, &yard)).with_truth(&tau, truth)?,
+            Some(error) => ScoredEstimator::failed(name, &error),
         });
     }
     let rows = ranked(found, &rows);
@@ -360,12 +360,12 @@ fn far_folds(
 }
 
 /// An estimator's row with the losses of every single row of the data, for paired differences.
-struct Found {
+struct ScoredEstimator {
     row: ComparedRow,
     losses: Option<Vec<f64>>,
 }
 
-impl Found {
+impl ScoredEstimator {
     fn empty(name: &str) -> ComparedRow {
         ComparedRow {
             estimator: name.to_owned(),
@@ -414,7 +414,7 @@ impl Found {
         Self { row, losses: Some(losses) }
     }
 
-    fn scored(mut self, tau: &[f64], truth: Option<&paretau_core::Oracle>) -> Result<Self> {
+    fn with_truth(mut self, tau: &[f64], truth: Option<&paretau_core::Oracle>) -> Result<Self> {
         if let (Some(truth), true) = (truth, self.losses.is_some()) {
             self.row.pehe = Some(pehe(tau, truth)?.value);
             self.row.pehe_rel = pehe_rel(tau, truth)?.map(|score| score.value);
@@ -425,14 +425,14 @@ impl Found {
 }
 
 /// Best first by the doubly robust loss, with differences from the best.
-fn ranked(mut found: Vec<Found>, rows: &Observed<'_>) -> Vec<ComparedRow> {
-    let key = |f: &Found| f.row.dr_loss.unwrap_or(f64::INFINITY);
+fn ranked(mut found: Vec<ScoredEstimator>, rows: &Observed<'_>) -> Vec<ComparedRow> {
+    let key = |f: &ScoredEstimator| f.row.dr_loss.unwrap_or(f64::INFINITY);
     found.sort_by(|a, b| key(a).total_cmp(&key(b)));
     let best = found.first().and_then(|first| first.losses.clone());
     found
         .into_iter()
         .enumerate()
-        .map(|(k, Found { mut row, losses })| {
+        .map(|(k, ScoredEstimator { mut row, losses })| {
             if let (Some(best), Some(losses)) = (&best, &losses) {
                 let gap = if k == 0 { Score::new(0.0, Some(0.0)) } else { difference(rows, losses, best) };
                 (row.gap, row.gap_se) = (Some(gap.value), gap.se);

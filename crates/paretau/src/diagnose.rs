@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use paretau_core::{Error, FitContext, Observer, Result, Seed, Warning};
 use paretau_data::{RoleSpec, Table, assign, assign_all_arms};
-use paretau_nuisance::{FeatureBalance, OverlapOptions, OverlapReport, Weights, overlap_report};
+use paretau_nuisance::{FeatureBalance, OverlapReport};
 
+use crate::assessment::weights_and_overlap;
 use crate::findings::{self, feature_balance};
 use crate::prepared::Prepared;
 use crate::{nuisances, warnings};
@@ -76,8 +77,7 @@ pub fn diagnose(table: Table, roles: &RoleSpec, seed: Seed, observer: &dyn Obser
 fn of_pair(prepared: &Prepared, ctx: &FitContext<'_>) -> Result<Diagnosis> {
     let Prepared { assigned, design, .. } = prepared;
     let e = nuisances::of_design(design, ctx)?.nuisance.e;
-    let weights = Weights::smoothed_inverse(&e, design.t())?;
-    let mut overlap = overlap_report(&e, &weights, (design.t(), design.weight()), &OverlapOptions::default())?;
+    let (weights, mut overlap) = weights_and_overlap(&e, (design.t(), design.weight()))?;
     let ids_at_risk = assigned
         .id
         .as_ref()

@@ -21,47 +21,45 @@ pub fn effect_rows(
     if let Some(id) = id {
         columns.push(batch.require(id)?.clone());
     }
-    let effects = &p.arms[0];
-    columns.push(TableColumn::number("mu0", effects.mu0.clone()));
-    columns.push(TableColumn::number("mu1", effects.mu1.clone()));
-    columns.push(TableColumn::number("tau", effects.tau.clone()));
-    if let Some((level, kind)) = interval {
-        let (lo, hi) = match kind {
-            IntervalKind::Conditional => model.interval(&effects.tau, effects.se.as_deref(), level)?,
-            IntervalKind::Individual => model.individual_interval(batch, level)?,
+    let arms = model.about().arms.iter().skip(1).zip(&p.arms);
+    for (k, (arm, effects)) in arms.enumerate() {
+        let named = |what: &str, values| {
+            let name = match what {
+                "mu" if k == 0 => "mu1".to_owned(),
+                what if k == 0 => what.to_owned(),
+                // The weights of an arm `raw` must not be taken for the first arm's raw ones.
+                "w_raw" | "w" if arm.name.starts_with("raw") => format!("{what}__{}", arm.name),
+                what => format!("{what}_{}", arm.name),
+            };
+            TableColumn::number(name, values)
         };
-        columns.push(TableColumn::number("lo", lo));
-        columns.push(TableColumn::number("hi", hi));
-    }
-    columns.push(TableColumn::number("e", p.e[0].clone()));
-    if let Some(weights) = p.weights.as_ref().map(|all| &all[0]) {
-        // A row whose arm is not known has no weight: an empty cell.
-        columns.push(TableColumn::number("w_raw", weights.raw.clone()));
-        columns.push(TableColumn::number("w", weights.smooth.clone()));
-    }
-    for (k, (arm, effects)) in model.about().further_arms().iter().zip(&p.arms[1..]).enumerate() {
-        let named = |what: &str, values| TableColumn::number(format!("{what}_{}", arm.name), values);
+        if k == 0 {
+            columns.push(named("mu0", effects.mu0.clone()));
+        }
         columns.push(named("mu", effects.mu1.clone()));
         columns.push(named("tau", effects.tau.clone()));
-        // Intervals of individual effects are refused above where there are further arms.
-        if let Some((level, _)) = interval {
-            let (lo, hi) = model.interval(&effects.tau, effects.se.as_deref(), level)?;
+        if let Some((level, kind)) = interval {
+            // Intervals of individual effects are refused where there are several arms.
+            let (lo, hi) = match kind {
+                IntervalKind::Conditional => model.interval(&effects.tau, effects.se.as_deref(), level)?,
+                IntervalKind::Individual => model.individual_interval(batch, level)?,
+            };
             columns.push(named("lo", lo));
             columns.push(named("hi", hi));
         }
-        columns.push(named("e", p.e[k + 1].clone()));
-        if let Some(weights) = p.weights.as_ref().map(|all| &all[k + 1]) {
-            // The weights of an arm `raw` must not be taken for the first arm's raw ones.
-            let gap = if arm.name.starts_with("raw") { "_" } else { "" };
-            columns.push(named(&format!("w_raw{gap}"), weights.raw.clone()));
-            columns.push(named(&format!("w{gap}"), weights.smooth.clone()));
+        columns.push(named("e", p.e[k].clone()));
+        if let Some(weights) = p.weights.as_ref().map(|all| &all[k]) {
+            // A row whose arm is not known has no weight: an empty cell.
+            columns.push(named("w_raw", weights.raw.clone()));
+            columns.push(named("w", weights.smooth.clone()));
         }
     }
     Table::new(columns)
 }
 
-/// The columns that a model reads, the one that names the rows and, if it is there, the treatment; no others.
-pub fn effect_fields(model: &Model, id: Option<&str>) -> ReadOptions {
+/// Reads the columns of a model, the one that names the rows and, if it is there, the treatment, no others; as `read` says, and
+/// otherwise as the table of the fit was read.
+pub fn effect_fields(model: &Model, id: Option<&str>, read: ReadOptions) -> ReadOptions {
     let encoder = model.encoder();
     let mut fields = encoder.fields();
     fields.extend(encoder.sparse_fields());
@@ -70,7 +68,8 @@ pub fn effect_fields(model: &Model, id: Option<&str>) -> ReadOptions {
         fields.push(Field::new(id, Kind::Text));
     }
     let treatment = Field::new(model.about().roles.treatment.clone(), Kind::Text);
-    ReadOptions { fields, optional: vec![treatment], only_fields: true, ..ReadOptions::default() }
+    let read = read.like(&model.about().reading);
+    ReadOptions { fields, optional: vec![treatment], only_fields: true, ..read }
 }
 
 /// Effects of the rows of record batches, from one Arrow IPC stream to another: batch by batch the columns of
@@ -89,7 +88,7 @@ pub fn score_stream(
             expected: "a probability between 0 and 1".into(),
         });
     }
-    let options = effect_fields(model, id).like(&model.about().reading);
+    let options = effect_fields(model, id, ReadOptions::default());
     let tables = read_stream(bytes, &options, 0)?;
     let scored = tables.par_iter().map(|table| effect_rows(model, table, &model.predict(table)?, id, interval));
     tables_to_ipc(&scored.collect::<Result<Vec<_>>>()?)

@@ -108,17 +108,17 @@ impl Fingerprint {
     pub(crate) fn of(assigned: &Assigned, x: &Features) -> Self {
         let features = feature_hashes(x);
         let rows = row_hashes(assigned, &features);
-        let [rows_told, features_told] = tell_apart(assigned, x, (&rows, &features));
+        let [rows_distinct, features_distinct] = distinguished(assigned, x, (&rows, &features));
         Self {
             digest: Digest::of(assigned, &rows),
-            rows: Filter::new(rows, rows_told),
-            features: Filter::new(features, features_told),
+            rows: Filter::new(rows, rows_distinct),
+            features: Filter::new(features, features_distinct),
         }
     }
 
     /// Of rows that come in parts.
     pub(crate) fn collector() -> Collector {
-        Collector { digest: Digest::default(), hashes: [Counts::default(), Counts::default()], told: None }
+        Collector { digest: Digest::default(), hashes: [Counts::default(), Counts::default()], are_distinct: None }
     }
 
     /// How far rows with these encoded features are training rows.
@@ -186,7 +186,8 @@ pub(crate) struct Collector {
     digest: Digest,
     /// Of rows, and of features alone.
     hashes: [Counts; 2],
-    told: Option<[bool; 2]>,
+    /// Whether rows, and features alone, are distinguished by some column; as the first part shows it.
+    are_distinct: Option<[bool; 2]>,
 }
 
 /// How often each hash occurred, of those that a filter will hold.
@@ -201,7 +202,7 @@ impl Collector {
     pub(crate) fn add(&mut self, assigned: &Assigned, x: &Features) {
         let features = feature_hashes(x);
         let rows = row_hashes(assigned, &features);
-        self.told.get_or_insert_with(|| tell_apart(assigned, x, (&rows, &features)));
+        self.are_distinct.get_or_insert_with(|| distinguished(assigned, x, (&rows, &features)));
         let Digest { n, sums } = Digest::of(assigned, &rows);
         self.digest.n += n;
         self.digest.sums.iter_mut().zip(sums).for_each(|(sum, own)| *sum = sum.wrapping_add(own));
@@ -211,9 +212,13 @@ impl Collector {
     }
 
     pub(crate) fn finish(self) -> Fingerprint {
-        let [rows_told, features_told] = self.told.unwrap_or_default();
+        let [rows_distinct, features_distinct] = self.are_distinct.unwrap_or_default();
         let [rows, features] = self.hashes;
-        Fingerprint { rows: rows.finish(rows_told), features: features.finish(features_told), digest: self.digest }
+        Fingerprint {
+            rows: rows.finish(rows_distinct),
+            features: features.finish(features_distinct),
+            digest: self.digest,
+        }
     }
 }
 
@@ -229,17 +234,17 @@ impl Counts {
         }
     }
 
-    fn finish(self, told_apart: bool) -> Filter {
+    fn finish(self, are_distinct: bool) -> Filter {
         let n: u64 = self.of.values().map(|&count| u64::from(count)).sum();
         let twins: u64 = self.of.values().filter(|&&count| count > 1).map(|&count| u64::from(count)).sum();
-        let twins = if told_apart || n == 0 { 0.0 } else { twins as f64 / n as f64 };
+        let twins = if are_distinct || n == 0 { 0.0 } else { twins as f64 / n as f64 };
         Filter::of_distinct(self.of.into_keys().collect(), FilterFacts { skipped_bits: self.skipped_bits, twins })
     }
 }
 
-/// Whether rows, and features alone, are told apart by some column: one that differs between half of the distinct rows.
+/// Whether rows, and features alone, are distinguished by some column: one that differs between half of the distinct rows.
 /// Equal rows are then copies.
-fn tell_apart(assigned: &Assigned, x: &Features, (rows, features): (&[u64], &[u64])) -> [bool; 2] {
+fn distinguished(assigned: &Assigned, x: &Features, (rows, features): (&[u64], &[u64])) -> [bool; 2] {
     let looked_at = spread_over(rows.len());
     let cells = |of: &[u64]| distinct(looked_at.iter().map(|&i| of[i]));
     let widest = widest_column(x, &looked_at);
@@ -252,11 +257,11 @@ fn held(skipped_bits: u32, hash: u64) -> bool {
 }
 
 impl Filter {
-    fn new(mut hashes: Vec<u64>, told_apart: bool) -> Self {
+    fn new(mut hashes: Vec<u64>, are_distinct: bool) -> Self {
         let n = hashes.len();
         hashes.sort_unstable();
         let twins = hashes.chunk_by(|a, b| a == b).map(<[u64]>::len).filter(|&len| len > 1).sum::<usize>();
-        let twins = if told_apart || n == 0 { 0.0 } else { twins as f64 / n as f64 };
+        let twins = if are_distinct || n == 0 { 0.0 } else { twins as f64 / n as f64 };
         hashes.dedup();
         let mut facts = FilterFacts { skipped_bits: 0, twins };
         while hashes.len() > MOST_ROWS {

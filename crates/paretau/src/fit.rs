@@ -8,7 +8,7 @@ use paretau_data::{RoleSpec, Table};
 use serde_json::{Value, json};
 
 use crate::about::{About, Arm, Population};
-use crate::assessment::{Assessment, Wishes};
+use crate::assessment::{Assessment, AssessmentRequest};
 use crate::contrasts::Contrasts;
 use crate::fingerprint::Fingerprint;
 use crate::identity::{self, IdentifiedStore};
@@ -141,21 +141,11 @@ pub fn fit_on(
             uncertainty((entry, &params), (estimator.as_ref(), far.as_ref()), &fitted.prepared, n_fits, &ctx)?
         }
     };
-    let wishes = Wishes { by: &by, n_rows, estimand: options.estimand, uncertainty };
-    let Assessment {
-        arms,
-        averages,
-        groups,
-        nuisances,
-        overlap,
-        findings,
-        warnings,
-        propensity_weights,
-        held_out_scores,
-        intervals,
-        evidence,
-    } = Assessment::of(&fitted, &wishes, &ctx)?;
-    let projection = match (evidence.first(), averages.extrapolates(Population::Ate)) {
+    let request = AssessmentRequest { by: &by, n_rows, estimand: options.estimand, uncertainty };
+    let Assessment { arms, groups, findings, warnings, propensity_weights, held_out_scores, intervals, evidence } =
+        Assessment::of(&fitted, &request, &ctx)?;
+    let averages = arms.get(1).and_then(|arm| Some(&arm.against_control.as_ref()?.averages));
+    let projection = match (evidence.first(), averages.and_then(|found| found.extrapolates(Population::Ate))) {
         (Some(_), Some(reason)) if !projected.is_empty() => {
             // It stands on everyone's scores, like the average that has lost its interval.
             let message = format!("no projection of the effect, which is about everyone: {reason}");
@@ -176,15 +166,11 @@ pub fn fit_on(
         roles: if arms.len() == 2 { roles.clone() } else { between(roles, &arms) },
         outcome: prepared.design.outcome(),
         n_rows: prepared.design.n_rows(),
-        n_treated: arms.get(1).map_or(0, |arm| arm.n_rows),
         n_features: prepared.design.x().n_cols(),
         arms,
-        averages,
         groups,
         projection,
-        nuisances,
         diagnostics: model.diagnostics().clone(),
-        overlap,
         warnings,
         notes,
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -8,7 +8,7 @@
 //! use paretau::data::RoleSpec;
 //! use paretau::data::simulate::{TrialConfig, trial};
 //! use paretau::forest::{CAUSAL_FOREST, CausalForestConfig};
-//! use paretau::{ConfiguredEstimator, Model, Seed};
+//! use paretau::{ConfiguredEstimator, Model, Population, Seed};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // 400 rows of a simulated trial: treatment `t`, outcome `y`, features, and the truth in `mu0`, `mu1` and `e`.
@@ -22,7 +22,7 @@
 //! let config = CausalForestConfig { n_estimators: 100, ..CausalForestConfig::default() };
 //! let model = ConfiguredEstimator::new(&CAUSAL_FOREST, config)?.with_seed(Seed(1)).fit(table.clone(), &roles)?;
 //!
-//! let ate = model.about().averages.ate.expect("enough rows in both arms");
+//! let ate = model.average(Population::Ate, 1)?; // of the first treated arm against the control
 //! assert!(ate.lo < ate.value && ate.value < ate.hi);
 //! let predictions = model.predict(&table)?;
 //! assert_eq!(predictions.arms[0].tau.len(), 400);
@@ -45,7 +45,6 @@ mod assessment;
 pub mod auto;
 mod averages;
 mod blocks;
-mod chi_square;
 mod compare;
 mod configured;
 mod contrasts;
@@ -80,7 +79,7 @@ mod threads;
 mod treatment_copy;
 mod warnings;
 
-pub use about::{About, Arm, Averages, Estimate, Extrapolated, Population, RatioEstimates};
+pub use about::{About, AgainstControl, Arm, Averages, Estimate, Extrapolated, Population, RatioEstimates};
 pub use blocks::{BlockOptions, fit_in_blocks};
 pub use compare::{CompareOptions, ComparedRow, Comparison, compare, compare_on};
 pub use configured::ConfiguredEstimator;

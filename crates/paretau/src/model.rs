@@ -292,6 +292,7 @@ impl Model {
     pub fn from_state_with(state: &State, tools: &Toolbox) -> Result<Self> {
         let Saved { about, encoder, findings, held_out_scores } = state.parse()?;
         encoder.check()?;
+        about.check()?;
         let entry = registry::find(&about.estimator).map_err(|_| {
             Error::bad_model(format!("its estimator `{}` is not part of this version", about.estimator))
         })?;

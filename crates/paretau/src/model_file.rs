@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 /// The format that this version writes and reads. 2: arms in one list, weights with a tail for each arm. 3: a
-/// fingerprint of the training rows and the scores of held-out predictions. 4: what intervals miss along a direction.
-const FORMAT: u64 = 4;
+/// fingerprint of the training rows and the scores of held-out predictions. 4: what intervals miss along a direction. 5: what is known of any arm stands with it.
+const FORMAT: u64 = 5;
 /// The one metadata key; its value is the whole JSON document.
 const KEY: &str = "paretau";
 /// A header larger than this is not a model; refusing it early keeps a foreign file from eating memory.

@@ -44,6 +44,11 @@ pub struct PolicyRequest {
     pub lower_is_better: bool,
 }
 
+impl PolicyRequest {
+    /// Depth of the tree when nothing else is asked for.
+    pub const DEPTH: usize = 2;
+}
+
 /// A policy and what it is worth.
 #[derive(Debug, Clone, Serialize)]
 pub struct NamedPolicy {

@@ -13,6 +13,7 @@
 
 use paretau_core::{Error, FitContext, Observer, Result, Seed};
 use paretau_data::{Assigned, RoleSpec, Table, TableColumn, assign};
+use paretau_kernels::numeric::{mean, sample_sd};
 use paretau_nuisance::inference::student_tail;
 use paretau_nuisance::{Estimand, Observed, Score, Weights, average_effect};
 use serde::Serialize;
@@ -66,6 +67,11 @@ pub struct RefuteRequest {
     pub checks: Vec<String>,
     /// Replicates per check, at least 3.
     pub replicates: usize,
+}
+
+impl RefuteRequest {
+    /// Replicates per check when nothing else is asked for.
+    pub const REPLICATES: usize = 20;
 }
 
 /// What a check found.
@@ -242,9 +248,8 @@ fn changed(assigned: &Assigned, check: Check, e: &[f64], seed: Seed) -> Result<A
 }
 
 fn mean_and_sd(found: &[Score]) -> (f64, f64) {
-    let n = found.len() as f64;
-    let mean = found.iter().map(|s| s.value).sum::<f64>() / n;
-    (mean, (found.iter().map(|s| (s.value - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt())
+    let values: Vec<f64> = found.iter().map(|s| s.value).collect();
+    (mean(&values), sample_sd(&values).unwrap_or(f64::NAN))
 }
 
 /// A check that expects no effect.

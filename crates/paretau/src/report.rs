@@ -50,6 +50,7 @@ pub fn records(model: &Model) -> ModelRecords {
     let about = model.about();
     let info = model.entry().info();
     let mixture = crate::auto::mixture(&about.diagnostics);
+    let averages = about.averages_of(1);
     ModelRecords {
         question: Question {
             treatment: about.roles.treatment.clone(),
@@ -63,18 +64,18 @@ pub fn records(model: &Model) -> ModelRecords {
             summary: info.summary.to_owned(),
             reference: info.reference.to_owned(),
         },
-        averages: averages(about),
-        scope: about.averages.reason.clone(),
-        asked: about.averages.asked.is_some(),
-        second_opinion: second_opinion(about),
-        more: more(about),
+        averages: averages.map_or_else(Vec::new, shown_averages),
+        scope: averages.and_then(|found| found.reason.clone()),
+        asked: averages.is_some_and(|found| found.asked.is_some()),
+        second_opinion: averages.and_then(second_opinion),
+        more: averages.map_or_else(Vec::new, more),
         groups: about.groups.iter().flat_map(|found| found.groups.iter().map(asked_group)).collect(),
         projection: about.projection.iter().flatten().map(|c| (c.name.clone(), interval(c.estimate))).collect(),
-        further_arms: about.further_arms().iter().map(further_arm).collect(),
+        further_arms: about.treated().skip(1).map(|(_, arm, found)| further_arm(arm, &found.averages)).collect(),
         warnings: about.warnings.iter().map(|w| sentence(&w.message)).collect(),
         notes: about.notes.clone(),
         findings: model.findings().cloned(),
-        overlap: about.treated_arms().filter_map(|k| Some(overlap(&about.arms[k], about.overlap_of(k)?))).collect(),
+        overlap: about.treated().map(|(_, arm, found)| overlap(arm, &found.overlap)).collect(),
         importance: about.diagnostics.importance.clone(),
         reading: about.diagnostics.reading.clone(),
         roles: about.diagnostics.roles.clone(),
@@ -100,21 +101,21 @@ fn numbers(about: &About, mixture: bool) -> Vec<(String, f64)> {
 
 /// Whether the page's answer is about everyone. Beside an answer about others, numbers that rest on extrapolation would
 /// contradict it.
-fn is_about_everyone(about: &About) -> bool {
-    about.averages.headline == Some(Population::Ate)
+fn is_about_everyone(averages: &Averages) -> bool {
+    averages.headline == Some(Population::Ate)
 }
 
 /// The targeted estimate of the average over everyone.
-fn second_opinion(about: &About) -> Option<Interval> {
-    about.averages.targeted.filter(|_| is_about_everyone(about)).map(interval)
+fn second_opinion(averages: &Averages) -> Option<Interval> {
+    averages.targeted.filter(|_| is_about_everyone(averages)).map(interval)
 }
 
 /// What else is known about the average over everyone.
-fn more(about: &About) -> Vec<String> {
-    if !is_about_everyone(about) {
+fn more(averages: &Averages) -> Vec<String> {
+    if !is_about_everyone(averages) {
         return vec![];
     }
-    let averages = Averages { targeted: None, ..about.averages.clone() };
+    let averages = Averages { targeted: None, ..averages.clone() };
     averages.more_in_words().iter().map(|line| sentence(line)).collect()
 }
 
@@ -134,25 +135,24 @@ fn asked_group(group: &GroupEffect) -> AskedGroup {
     }
 }
 
-fn further_arm(arm: &Arm) -> FurtherArm {
-    let headline = arm.averages.as_ref().and_then(Averages::headline);
+fn further_arm(arm: &Arm, averages: &Averages) -> FurtherArm {
+    let headline = averages.headline();
     FurtherArm {
         name: arm.name.clone(),
         n_rows: arm.n_rows,
         over: headline.filter(|(over, _)| *over != Population::Ate).map(|(over, _)| over.words().to_owned()),
         effect: headline.map(|(_, effect)| interval(effect)),
-        reason: arm.averages.as_ref().and_then(|averages| averages.reason.clone()),
+        reason: averages.reason.clone(),
     }
 }
 
 /// The averages that the data can speak about, the headline first. Others would contradict it.
-fn averages(about: &About) -> Vec<Average> {
-    let found = &about.averages;
+fn shown_averages(found: &Averages) -> Vec<Average> {
     let mut all: Vec<(Population, Estimate)> = (Population::ALL.into_iter())
         .filter(|p| found.headline == Some(*p) || found.extrapolates(*p).is_none())
         .filter_map(|p| Some((p, found.of(p).ok()?)))
         .collect();
-    all.sort_by_key(|(p, _)| Some(*p) != about.averages.headline);
+    all.sort_by_key(|(p, _)| Some(*p) != found.headline);
     let meaning = |population: Population| match population {
         Population::Ate => ("everybody", "the average effect (ATE)"),
         Population::Att => ("the treated", "the average effect on those who were treated (ATT)"),
@@ -323,7 +323,7 @@ fn command(model: &Model) -> String {
         columns.dedup();
         flag("projection", &columns.join(","));
     }
-    if let Some(asked) = about.averages.asked {
+    if let Some(asked) = about.averages_of(1).and_then(|found| found.asked) {
         flag("estimand", asked.name());
     }
     flag("estimator", &about.estimator);

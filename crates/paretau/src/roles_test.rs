@@ -14,10 +14,11 @@ use faer::linalg::solvers::{DenseSolveCore as _, Solve as _};
 use faer::{Accum, Mat, Par, Side};
 use paretau_core::{Design, Error, Event, FitContext, Fold, Observer, Result, Role, Seed, Silent};
 use paretau_data::{RoleSpec, Table, assign};
+use paretau_kernels::distributions::chi_square_tail;
+use paretau_kernels::numeric::{dot_in_order, mean_sd};
 use paretau_nuisance::{design_folds, two_arms};
 use serde::Serialize;
 
-use crate::chi_square::chi_square_tail;
 use crate::nuisances::HANDLES;
 use crate::prepared::Prepared;
 
@@ -244,7 +245,7 @@ impl Basis {
             // A near-copy of a column that is there already joins its group and adds nothing to the basis.
             let copy = groups
                 .iter()
-                .position(|g| g.columns.iter().any(|&c| (dot(&columns[c], &z) / n as f64).abs() > NEAR_COPY));
+                .position(|g| g.columns.iter().any(|&c| (dot_in_order(&columns[c], &z) / n as f64).abs() > NEAR_COPY));
             let g = match (group_of[source], copy) {
                 (Some(own), _) => own,
                 (None, Some(copy)) => {
@@ -273,16 +274,10 @@ impl Basis {
     }
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    paretau_kernels::numeric::dot_in_order(a, b)
-}
-
 /// Mean 0 and standard deviation 1, far values cut off; `None` for a constant.
 fn standardised(values: impl Iterator<Item = f64>) -> Option<Vec<f64>> {
     let once = |values: Vec<f64>| -> Option<Vec<f64>> {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let sd = (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt();
+        let (mean, sd) = mean_sd(&values);
         let scale = values.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
         (sd > 1e-12 * scale && sd.is_finite()).then(|| values.iter().map(|v| (v - mean) / sd).collect())
     };

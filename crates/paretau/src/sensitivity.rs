@@ -2,6 +2,7 @@
 
 use paretau_core::{Error, FitContext, Observer, OutcomeKind, Result, Seed};
 use paretau_data::{Assigned, RoleSpec, Table, assign};
+use paretau_kernels::numeric::correlation;
 use paretau_nuisance::hidden_cause::{Benchmark, BiasBounds, EValue, OmittedBias};
 use paretau_nuisance::inference::clustered_mean;
 use paretau_nuisance::marginal_sensitivity::{MarginalBounds, MarginalSensitivity};
@@ -26,6 +27,13 @@ pub struct SensitivityRequest {
     pub benchmarks: Vec<String>,
     /// How many of the strongest.
     pub n_benchmarks: usize,
+}
+
+impl SensitivityRequest {
+    /// Both shares when nothing else is asked for.
+    pub const SHARE: f64 = 0.03;
+    /// Features to compare with when nothing else is asked for.
+    pub const BENCHMARKS: usize = 3;
 }
 
 /// An observed feature as a measure of strength.
@@ -224,16 +232,6 @@ fn column_values(column: &paretau_data::TableColumn, target: &[f64]) -> Vec<f64>
             cells.iter().map(|cell| sums.get(cell).map_or(0.0, |(sum, n)| sum / n)).collect()
         }
     }
-}
-
-fn correlation(a: &[f64], b: &[f64]) -> f64 {
-    let n = a.len() as f64;
-    let (ma, mb) = (a.iter().sum::<f64>() / n, b.iter().sum::<f64>() / n);
-    let (mut ab, mut aa, mut bb) = (0.0, 0.0, 0.0);
-    for (x, y) in a.iter().zip(b) {
-        (ab, aa, bb) = (ab + (x - ma) * (y - mb), aa + (x - ma).powi(2), bb + (y - mb).powi(2));
-    }
-    if aa * bb > 0.0 { ab / (aa * bb).sqrt() } else { 0.0 }
 }
 
 fn words(found: &Sensitivity, bias: &OmittedBias) -> Vec<String> {

@@ -1,12 +1,10 @@
 //! A fitted model in a few lines of text: what `paretau fit` prints and Python's `summary()` returns.
 
 use paretau_core::Role;
-use paretau_nuisance::OverlapReport;
 
 use crate::about::{About, Averages, Estimate, Population};
 use crate::groups::GroupEffects;
 use crate::model::Model;
-use crate::nuisances::NuisanceReport;
 use crate::scored_rows::Coefficient;
 
 /// Features of one role that are named.
@@ -21,35 +19,30 @@ impl Model {
             1 => "1 feature".to_owned(),
             n => format!("{n} features"),
         };
-        let mut lines = vec![
-            format!("{}: {n_rows} rows ({n_treated} treated), {n_features} after encoding", about.estimator),
-            headline(about, &about.averages),
-        ];
-        lines.extend(other_averages(&about.averages));
-        lines.extend(about.averages.more_in_words());
-        lines.extend(about.groups.iter().flat_map(group_lines));
-        lines.extend(about.projection.iter().flat_map(|found| projection_lines(found)));
-        lines.push(about.nuisances.in_words());
         let several = !about.further_arms().is_empty();
-        let pair = |k: usize| {
-            format!("{} ({} rows of both):", about.comparison(k), about.arms[0].n_rows + about.arms[k].n_rows)
-        };
-        if several {
+        let mut lines = vec![if several {
             let (rows, arms) = (about.n_rows, about.arms.len());
-            lines[0] = format!("{}: {rows} rows in {arms} arms, {n_features} after encoding", about.estimator);
-            lines.insert(1, pair(1));
-        }
-        lines.extend(crate::auto::mixture(&about.diagnostics).map(|mixture| mixture.words));
-        lines.extend(about.overlap.in_words());
-        for (k, arm) in about.arms.iter().enumerate().skip(2) {
-            lines.push(pair(k));
-            if let Some(averages) = &arm.averages {
-                lines.push(headline(about, averages));
-                lines.extend(other_averages(averages));
-                lines.extend(averages.more_in_words());
+            format!("{}: {rows} rows in {arms} arms, {n_features} after encoding", about.estimator)
+        } else {
+            format!("{}: {n_rows} rows ({n_treated} treated), {n_features} after encoding", about.estimator)
+        }];
+        for (k, arm, found) in about.treated() {
+            if several {
+                let rows = about.arms[0].n_rows + arm.n_rows;
+                lines.push(format!("{} ({rows} rows of both):", about.comparison(k)));
             }
-            lines.extend(arm.nuisances.iter().map(NuisanceReport::in_words));
-            lines.extend(arm.overlap.iter().flat_map(OverlapReport::in_words));
+            lines.push(headline(about, &found.averages));
+            lines.extend(other_averages(&found.averages));
+            lines.extend(found.averages.more_in_words());
+            if k == 1 {
+                lines.extend(about.groups.iter().flat_map(group_lines));
+                lines.extend(about.projection.iter().flat_map(|found| projection_lines(found)));
+            }
+            lines.push(found.nuisances.in_words());
+            if k == 1 {
+                lines.extend(crate::auto::mixture(&about.diagnostics).map(|mixture| mixture.words));
+            }
+            lines.extend(found.overlap.in_words());
         }
         let roles =
             [(Role::Confounder, "confounders"), (Role::Instrument, "instruments"), (Role::Adjuster, "adjusters")];

@@ -8,7 +8,7 @@ use paretau_report::{ArmFindings, Balance, Findings};
 use crate::about::{Averages, Population, comparison};
 use crate::findings;
 use crate::fit::Fitted;
-use crate::prepared::{Pair, Prepared};
+use crate::prepared::Prepared;
 use crate::summary::four_digits;
 
 /// All warnings about a fit, by severity. Within one, features that determine the outcome come first, for they explain most of
@@ -16,12 +16,11 @@ use crate::summary::four_digits;
 /// had to say.
 pub(crate) fn of_fit(
     fitted: &Fitted,
-    pair: &Pair<'_>,
-    (compared, found): (&[Compared<'_>], &Findings),
-    seed: Seed,
+    determined: Option<Warning>,
+    compared: &[Compared<'_>],
+    found: &Findings,
 ) -> Vec<Warning> {
-    let names = pair.assigned.features.columns().iter().map(|column| column.name.as_str());
-    let mut all: Vec<Warning> = findings::determined(&pair.design, names, seed).into_iter().collect();
+    let mut all: Vec<Warning> = determined.into_iter().collect();
     all.extend(of_arms(fitted, compared, |own| {
         own.overlap.warnings.iter().cloned().chain(imbalance(own.overlap, own.findings)).collect()
     }));

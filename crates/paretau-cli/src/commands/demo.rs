@@ -7,7 +7,6 @@ use paretau::registry::ESTIMATORS;
 use paretau::{Error, FitOptions, Model, Params, Seed, Split};
 use serde_json::{Value, json};
 
-use super::effect;
 use crate::args::{Common, DemoArgs};
 use crate::out_path::{self, Kind};
 use crate::output;
@@ -75,7 +74,7 @@ pub(crate) fn run(args: &DemoArgs, common: &Common) -> Result<()> {
 
 fn write_effects(model: &Model, test: &Table, args: &DemoArgs) -> Result<()> {
     let predictions = model.predict(test)?;
-    Ok(write_table(&args.out.join("effects.csv"), &effect::rows(model, test, &predictions, None, None)?)?)
+    Ok(write_table(&args.out.join("effects.csv"), &paretau::effect_rows(model, test, &predictions, None, None)?)?)
 }
 
 fn document(fits: &[Fitted], args: &DemoArgs) -> Value {

@@ -89,7 +89,7 @@ fn diagnose_model(model: &Model, common: &Common) -> Result<()> {
     let of_arm = |k: usize| model.findings().and_then(|found| found.arms.get(k - 1));
     if common.json {
         let mut document = json!({
-            "estimator": about.estimator, "overlap": about.overlap, "diagnostics": about.diagnostics, "notes": about.notes,
+            "estimator": about.estimator, "overlap": about.overlap_of(1), "diagnostics": about.diagnostics, "notes": about.notes,
             "warnings": about.warnings,
             "balance": of_arm(1).map(|own| &own.balance),
         });

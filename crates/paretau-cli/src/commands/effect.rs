@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use paretau::data::{BatchReader, DataFiles, Field, Kind, ReadOptions, Table, TableWriter, TransformReport};
+use paretau::data::{BatchReader, DataFiles, Field, ReadOptions, Table, TableWriter, TransformReport};
 use paretau::{FeatureMatches, IntervalKind, Model, Predictions};
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
@@ -82,14 +82,20 @@ impl<'a> Scoring<'a> {
         Self { model, args, progress, common, id, batch_rows }
     }
 
+    /// How the data are read, and which of their columns.
+    fn options(&self) -> Result<ReadOptions> {
+        let read = data::read_options(&self.args.read, None)?;
+        Ok(paretau::effect_fields(self.model, self.id.as_deref(), read))
+    }
+
     fn file(&self, data: &Path, out: &Path) -> Result<EffectOutput> {
-        let options = read_options_for(self.model, self.args, self.id.as_deref())?;
+        let options = self.options()?;
         self.batches(BatchReader::open(data, &options, self.batch_rows)?, out)
     }
 
     /// The effects of the rows of several files as one table.
     pub(super) fn files(&self, files: DataFiles, out: &Path) -> Result<EffectOutput> {
-        let options = read_options_for(self.model, self.args, self.id.as_deref())?;
+        let options = self.options()?;
         self.batches(BatchReader::open_files(files, &options, self.batch_rows)?, out)
     }
 
@@ -111,7 +117,8 @@ impl<'a> Scoring<'a> {
                         .par_iter()
                         .map(|batch| {
                             let predictions = model.predict(batch)?;
-                            Ok((rows(model, batch, &predictions, id, interval)?, predictions))
+                            let rows = paretau::effect_rows(model, batch, &predictions, id, interval)?;
+                            Ok((rows, predictions))
                         })
                         .collect();
                     current.iter().flat_map(|batch| &batch.notes).for_each(|note| progress.print_line(note));
@@ -267,20 +274,6 @@ impl Out {
     }
 }
 
-/// The columns that the model reads, the one that names the rows and, if it is there, the treatment; no others.
-fn read_options_for(model: &Model, args: &EffectArgs, id: Option<&str>) -> Result<ReadOptions> {
-    let encoder = model.encoder();
-    let mut fields = encoder.fields();
-    fields.extend(encoder.sparse_fields());
-    // The first kind given wins: a feature that also names the rows is read as the model needs it.
-    if let Some(id) = id.filter(|id| !fields.iter().any(|field| field.name == *id)) {
-        fields.push(Field::new(id, Kind::Text));
-    }
-    let treatment = Field::new(model.about().roles.treatment.clone(), Kind::Text);
-    let read = data::read_options(&args.read, None)?.like(&model.about().reading);
-    Ok(ReadOptions { fields, optional: vec![treatment], only_fields: true, ..read })
-}
-
 /// Columns that had no role at the fit and are not read now: perhaps a feature was renamed or forgotten.
 fn note_unused_columns(left_out: &[String], model: &Model, progress: &Progress) {
     let roles = &model.about().roles;
@@ -293,15 +286,4 @@ fn note_unused_columns(left_out: &[String], model: &Model, progress: &Progress) 
     let more = if names.len() > NAMED { format!(" and {} more", names.len() - NAMED) } else { String::new() };
     progress
         .print_line(&format!("columns not used by the model: {}{more}", names[..names.len().min(NAMED)].join(", ")));
-}
-
-/// The output's columns for one batch.
-pub(super) fn rows(
-    model: &Model,
-    batch: &Table,
-    p: &Predictions,
-    id: Option<&str>,
-    interval: Option<(f64, IntervalKind)>,
-) -> Result<Table> {
-    Ok(paretau::effect_rows(model, batch, p, id, interval)?)
 }

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
     checkpoint.iter().for_each(FileCheckpoint::done);
     drop(progress);
     if common.json {
-        let mut document = summary(&model);
+        let mut document = summary(&model)?;
         document["out"] = output::path(&args.out);
         return output::json(&document);
     }
@@ -81,8 +81,8 @@ pub(crate) fn run(args: &FitArgs, common: &Common) -> Result<()> {
 }
 
 /// The facts of a fit as JSON.
-pub(crate) fn summary(model: &Model) -> Value {
-    let mut document = serde_json::to_value(model.about()).unwrap_or(Value::Null);
+pub(crate) fn summary(model: &Model) -> Result<Value> {
+    let mut document = model.about().document()?;
     output::rows_from_one(&mut document);
-    document
+    Ok(document)
 }

@@ -363,7 +363,7 @@ fn spelled() -> Vec<Case> {
 fn models(fixtures: &Fixtures) -> Vec<Case> {
     let model = fixtures.bytes("model.paretau");
     let effect = "effect FILE people.csv --out new.csv";
-    let empty = r#"{"__metadata__":{"paretau":"{\"format\":4,\"digest\":\"\",\"model\":{}}"}}"#;
+    let empty = r#"{"__metadata__":{"paretau":"{\"format\":5,\"digest\":\"\",\"model\":{}}"}}"#;
     let huge = r#"{"a":{"dtype":"F64","shape":[4611686018427387904],"data_offsets":[0,8]}}"#;
     let mut out = vec![
         with(

@@ -1,4 +1,4 @@
-//! NumPy archives: `x` (rows by features) and one array a row for `t`, `y` and whatever else is there.
+//! NumPy archives: `x` (rows by features) and one number per row for `t`, `y` and whatever else is there.
 //!
 //! A sparse `x` is stored as scipy's `save_npz` does: `data`, `indices`, `indptr` and `shape`.
 

@@ -4,10 +4,10 @@ use paretau_core::Rng;
 
 /// The logarithm of a gamma variate with shape `a` and scale 1 (Marsaglia and Tsang 2000). The logarithm, since
 /// shapes far below 1 give variates below the smallest float.
-pub(super) fn ln_gamma(a: f64, rng: &mut Rng) -> f64 {
+pub(super) fn ln_gamma_variate(a: f64, rng: &mut Rng) -> f64 {
     if a < 1.0 {
         let uniform = 1.0 - rng.uniform();
-        return ln_gamma(a + 1.0, rng) + uniform.ln() / a;
+        return ln_gamma_variate(a + 1.0, rng) + uniform.ln() / a;
     }
     let d = a - 1.0 / 3.0;
     let c = 1.0 / (9.0 * d).sqrt();
@@ -22,7 +22,7 @@ pub(super) fn ln_gamma(a: f64, rng: &mut Rng) -> f64 {
 
 /// A draw from the Dirichlet distribution with the given parameters.
 pub(super) fn dirichlet(alpha: &[f64], rng: &mut Rng) -> Vec<f64> {
-    let logs: Vec<f64> = alpha.iter().map(|&a| ln_gamma(a, rng)).collect();
+    let logs: Vec<f64> = alpha.iter().map(|&a| ln_gamma_variate(a, rng)).collect();
     let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut out: Vec<f64> = logs.iter().map(|l| (l - top).exp()).collect();
     let total: f64 = out.iter().sum();
@@ -86,7 +86,7 @@ mod tests {
     fn gamma_and_poisson_have_their_moments() {
         let mut rng = Seed(1).rng();
         for a in [0.3, 1.0, 4.0] {
-            let draws: Vec<f64> = (0..100_000).map(|_| ln_gamma(a, &mut rng).exp()).collect();
+            let draws: Vec<f64> = (0..100_000).map(|_| ln_gamma_variate(a, &mut rng).exp()).collect();
             let (mean, var) = moments(&draws);
             assert!((mean - a).abs() < 0.03 && (var - a).abs() < 0.12, "{a}: {mean} {var}");
         }

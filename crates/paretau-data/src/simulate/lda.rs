@@ -10,7 +10,7 @@ use paretau_kernels::numeric::dot;
 use rayon::prelude::*;
 
 use super::digamma::digamma;
-use super::draws::ln_gamma;
+use super::draws::ln_gamma_variate;
 
 /// How topics are found.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +56,7 @@ pub(super) fn proportions(words: &Csr, lda: Lda, seed: Seed) -> Result<Vec<Vec<f
         }
     }
     let mut rng = seed.named("topics").rng();
-    let start = (0..words.n_cols() * lda.topics).map(|_| ln_gamma(START, &mut rng).exp() / START).collect();
+    let start = (0..words.n_cols() * lda.topics).map(|_| ln_gamma_variate(START, &mut rng).exp() / START).collect();
     let mut topics = Topics::new(start, lda.topics);
     topics.learn(words, lda);
     Ok((0..words.n_rows()).into_par_iter().map(|i| topics.explain(words.row(i)).proportions()).collect())

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::fixed::plus;
 use super::histogram::{Layout, NodeRows, build, subtract};
-use super::split::{ColumnFacts, Found, SplitRule, TIE, best, right_of};
+use super::split::{BestCut, ColumnFacts, SplitRule, TIE, best, right_of};
 use crate::codes::Codes;
 use crate::grow::{MAX_SETS, inner, partition, sends_left};
 use crate::split::search::{Best, Cut, Marks};
@@ -43,7 +43,7 @@ pub(crate) struct Workspace<const L: usize> {
 }
 
 /// A column's best split of one child and of the other.
-type Pair<const L: usize> = [Option<Found<L>>; 2];
+type Pair<const L: usize> = [Option<BestCut<L>>; 2];
 
 impl<const L: usize> Default for Workspace<L> {
     fn default() -> Self {
@@ -73,7 +73,7 @@ struct Leaf<const L: usize> {
     depth: usize,
     at: LeafRows,
     total: [i64; L],
-    split: Option<(u16, Found<L>)>,
+    split: Option<(u16, BestCut<L>)>,
     histogram: Option<Vec<[i64; L]>>,
 }
 
@@ -137,7 +137,7 @@ impl<'a, const L: usize> Grower<'a, L> {
     }
 
     /// Divides a leaf's rows; the children know their own best splits, unless the tree is complete with them.
-    fn split(&mut self, leaf: &mut Leaf<L>, (feature, found): (u16, Found<L>), is_last: bool) -> [Leaf<L>; 2] {
+    fn split(&mut self, leaf: &mut Leaf<L>, (feature, found): (u16, BestCut<L>), is_last: bool) -> [Leaf<L>; 2] {
         let split = Best { gain: found.gain, feature, cut: found.cut, missing_left: found.missing_left };
         let (missing, column) = (self.codes.missing[usize::from(feature)], self.column(usize::from(feature)));
         let goes_left = |row: u32| sends_left(&split, u16::from(column[row as usize]), missing);
@@ -228,8 +228,8 @@ impl<'a, const L: usize> Grower<'a, L> {
     }
 
     /// The best of the columns' splits for one of two siblings; of equal ones the first column's.
-    fn best_column(&self, which: usize, sets_left: bool) -> Option<(u16, Found<L>)> {
-        let mut chosen: Option<(u16, Found<L>)> = None;
+    fn best_column(&self, which: usize, sets_left: bool) -> Option<(u16, BestCut<L>)> {
+        let mut chosen: Option<(u16, BestCut<L>)> = None;
         for (&feature, pair) in self.layout.columns.iter().zip(&self.work.found) {
             let Some(found) = pair[which] else { continue };
             let is_possible = sets_left || matches!(found.cut, Cut::Threshold(_));
@@ -246,8 +246,8 @@ impl<'a, const L: usize> Grower<'a, L> {
 }
 
 /// The leaf whose split gains most, the oldest of equals, and that split.
-fn most_gaining<const L: usize>(leaves: &[Leaf<L>]) -> Option<(usize, u16, Found<L>)> {
-    let mut chosen: Option<(usize, u16, Found<L>)> = None;
+fn most_gaining<const L: usize>(leaves: &[Leaf<L>]) -> Option<(usize, u16, BestCut<L>)> {
+    let mut chosen: Option<(usize, u16, BestCut<L>)> = None;
     for (k, leaf) in leaves.iter().enumerate() {
         if let Some((feature, found)) = leaf.split
             && chosen.is_none_or(|(_, _, best)| found.gain > best.gain)

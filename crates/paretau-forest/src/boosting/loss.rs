@@ -1,6 +1,6 @@
 //! What boosting makes small: squared, absolute or logistic loss, with its gradient, its curvature and its best constant.
 
-use paretau_kernels::numeric::sigmoid;
+use paretau_kernels::numeric::{logit, sigmoid};
 use serde::{Deserialize, Serialize};
 
 /// A loss of a score `f` against an outcome `y`.
@@ -62,7 +62,7 @@ impl Loss {
                 // Half a row of each class, so that rows of one class alone do not make it certain.
                 let n = rows.len() as f64;
                 let p = (mean(rows) * n + 0.5) / (n + 1.0);
-                (p / (1.0 - p)).ln()
+                logit(p)
             }
         }
     }

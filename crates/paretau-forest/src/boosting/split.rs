@@ -25,7 +25,7 @@ pub(crate) struct SplitRule {
 
 /// A split of one column.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Found<const L: usize> {
+pub(crate) struct BestCut<const L: usize> {
     pub(crate) gain: f64,
     pub(crate) cut: Cut,
     pub(crate) missing_left: bool,
@@ -51,7 +51,7 @@ pub(crate) fn best<const L: usize>(
     bins: &[[i64; L]],
     total: [i64; L],
     column: ColumnFacts,
-) -> Option<Found<L>> {
+) -> Option<BestCut<L>> {
     if column.categorical {
         return best_levels(rule, bins, total, column);
     }
@@ -79,9 +79,9 @@ pub(crate) fn best<const L: usize>(
 }
 
 /// The split, if it gains more than rounding would.
-fn finish<const L: usize>(score: f64, before: f64, cut: Cut, missing_left: bool, left: [i64; L]) -> Option<Found<L>> {
+fn finish<const L: usize>(score: f64, before: f64, cut: Cut, missing_left: bool, left: [i64; L]) -> Option<BestCut<L>> {
     let gain = score - before;
-    (gain > 1e-9 * score).then_some(Found { gain, cut, missing_left, left })
+    (gain > 1e-9 * score).then_some(BestCut { gain, cut, missing_left, left })
 }
 
 struct Scan<'a> {
@@ -132,7 +132,7 @@ fn best_levels<const L: usize>(
     bins: &[[i64; L]],
     total: [i64; L],
     column: ColumnFacts,
-) -> Option<Found<L>> {
+) -> Option<BestCut<L>> {
     // Missing values are a level like the others.
     let mut levels: Vec<(f64, usize)> = Vec::new();
     for (code, &bin) in bins.iter().enumerate().filter(|(_, bin)| bin[L - 1] != 0) {
@@ -158,7 +158,7 @@ fn best_levels<const L: usize>(
 }
 
 /// The sum of the other side.
-pub(crate) fn right_of<const L: usize>(total: [i64; L], found: &Found<L>) -> [i64; L] {
+pub(crate) fn right_of<const L: usize>(total: [i64; L], found: &BestCut<L>) -> [i64; L] {
     minus(total, found.left)
 }
 

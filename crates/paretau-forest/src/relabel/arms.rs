@@ -9,7 +9,7 @@ use crate::solve::{MAX_DIM, Matrix, Vector, inverse, multiply};
 /// Gradient labels of several contrasts at once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arms<'a> {
-    /// Treatment residuals, `dim` a row.
+    /// Treatment residuals, `dim` per row.
     pub(crate) z: &'a [f64],
     /// Outcome residuals.
     pub(crate) y: &'a [f64],

@@ -1,6 +1,7 @@
 //! All rows of a design with their features, arms, outcomes and weights in the engine's number type.
 
 use paretau_core::{Design, Error, OutcomeKind, Result};
+use paretau_kernels::numeric::logit;
 use paretau_kernels::real::Real;
 use serde::{Deserialize, Serialize};
 
@@ -97,7 +98,7 @@ impl<T: Real> Sample<T> {
                 w.iter().map(|v| T::from_f64(v / mean)).collect()
             }
         };
-        let known_logit = design.propensity().map(|e| e.iter().map(|e| (e / (1.0 - e)).ln()).collect());
+        let known_logit = design.propensity().map(|e| e.iter().map(|e| logit(*e)).collect());
         let treated = rows.iter().filter(|&&i| design.t()[i] == 1).count() as f64 / n;
         let t = design.t().to_vec();
         Ok((Self { table, t, y, weight, known_logit, fixed: None, outcome: design.outcome(), treated }, scaler, scale))

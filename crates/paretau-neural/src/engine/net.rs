@@ -42,7 +42,7 @@ pub struct NetShape {
 struct Layer {
     inputs: usize,
     outputs: usize,
-    /// One matrix when all groups read the same columns, else one a group.
+    /// One matrix when all groups read the same columns, else one per group.
     weights: Vec<Block>,
     bias: Block,
     activation: Activation,

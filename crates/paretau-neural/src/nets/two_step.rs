@@ -1,6 +1,7 @@
 //! A propensity net on the features trained first, then encoders Δ, Υ and two heads with its fixed, smoothed weights: `psw`.
 
 use paretau_core::{ConfigEntry, ParamKind, ParamSpec, Result};
+use paretau_kernels::numeric::mean;
 use paretau_kernels::weights::{Pooling, Weigher, Weighting};
 use serde::{Deserialize, Serialize};
 
@@ -168,7 +169,7 @@ impl NetKind for TwoStepConfig {
             let mut w = vec![0.0; rows.len()];
             weigher.forward(&logits, &t, sample.treated, &mut w).map_err(failed)?;
             // On a scale of one, so that the learning rate means the same with and without weights.
-            let mean = w.iter().sum::<f64>() / w.len() as f64;
+            let mean = mean(&w);
             rows.iter().zip(&w).for_each(|(&i, w)| fixed[i] = (w / mean) as f32);
         }
         sample.fixed = Some(fixed);

@@ -358,8 +358,7 @@ class Estimator(Questions, Lines, Exports, Output, BaseEstimator):
         """
         place = self._arm_place(arm)
         about = json.loads(self.model_.about())
-        facts = about["overlap"] if place == 1 else about["arms"][place]["overlap"]
-        return OverlapReport(facts, self.model_.overlap_lines(arm=place))
+        return OverlapReport(about["arms"][place]["overlap"], self.model_.overlap_lines(arm=place))
 
     def summary(self) -> str:
         """The fit in a dozen lines of text."""

@@ -148,7 +148,7 @@ def is_path(data: Any) -> bool:
 def named_table(data: Any, reading: dict[str, Any], id: str | None = None, wanted: set[str] | None = None) -> _paretau.Table:
     """A frame, or those of its columns that are `wanted`, or a file, as a table."""
     if is_path(data):
-        return _paretau.Table.read(os.fspath(data), id=id, **reading)
+        return _paretau.Table.read(os.fspath(data), json.dumps(reading | ({} if id is None else {"id": id})))
     if reading:
         raise UsageError(f"{', '.join(sorted(reading))}: how to read a file; the data are a {type(data).__name__}, which has been read")
     rows = named_rows(data) if wanted is None else _tables.read(data, wanted)

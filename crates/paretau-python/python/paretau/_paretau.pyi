@@ -9,23 +9,22 @@ from numpy.typing import NDArray
 _Vector = NDArray[np.float64]
 
 __version__: str
+DEFAULT_BENCHMARKS: int
+DEFAULT_COMPARE_FOLDS: int
+DEFAULT_DEPTH: int
+DEFAULT_FDR: float
+DEFAULT_OBJECTIVE: str
+DEFAULT_REPLICATES: int
+DEFAULT_SEARCH: str
+DEFAULT_STRENGTH: float
+DEFAULT_TRIALS: int
+DEFAULT_TUNE_FOLDS: int
 DEFAULT_VALID_SHARE: float
 
 class Table:
     def __init__(self) -> None: ...
     @staticmethod
-    def read(
-        path: str,
-        *,
-        decimal: str | None = None,
-        thousands: str | None = None,
-        na: Sequence[str] = (),
-        numeric: Sequence[str] = (),
-        categorical: Sequence[str] = (),
-        date_order: str | None = None,
-        sheet: str | None = None,
-        id: str | None = None,
-    ) -> Table: ...
+    def read(path: str, reading: str) -> Table: ...
     def to_ipc(self) -> bytes: ...
     def numbers(self, name: str, values: _Vector, *, dates: bool = False) -> None: ...
     def matrix(self, names: Sequence[str], values: NDArray[np.float64]) -> None: ...

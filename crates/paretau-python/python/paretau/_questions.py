@@ -12,7 +12,7 @@ from . import _checks, _frames, _shap, _tables
 from ._arguments import seed_from, threads
 from ._errors import DataError, DataWarning, UsageError
 from ._inference import Coefficients, Ranking, check_alpha, normal_quantile
-from ._paretau import ScoredRows, Table
+from ._paretau import DEFAULT_BENCHMARKS, DEFAULT_DEPTH, DEFAULT_REPLICATES, DEFAULT_STRENGTH, ScoredRows, Table
 
 if TYPE_CHECKING:
     from ._decisions import Policy
@@ -345,7 +345,7 @@ class Questions:
         treatment: Any = None,
         cost: float | None = None,
         budget: float | None = None,
-        depth: int = 2,
+        depth: int = DEFAULT_DEPTH,
         lower_is_better: bool = False,
         random_state: Any = 0,
         **rows: Any,
@@ -367,9 +367,9 @@ class Questions:
         y: Any,
         *,
         treatment: Any = None,
-        cf_y: float = 0.03,
-        cf_d: float = 0.03,
-        benchmarks: int | list[str] = 3,
+        cf_y: float = DEFAULT_STRENGTH,
+        cf_d: float = DEFAULT_STRENGTH,
+        benchmarks: int | list[str] = DEFAULT_BENCHMARKS,
         arm: Any = None,
         random_state: Any = 0,
         **rows: Any,
@@ -392,7 +392,7 @@ class Questions:
         *,
         treatment: Any = None,
         checks: list[str] | None = None,
-        replicates: int = 20,
+        replicates: int = DEFAULT_REPLICATES,
         arm: Any = None,
         random_state: Any = 0,
         **rows: Any,

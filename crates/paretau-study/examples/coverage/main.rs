@@ -14,8 +14,9 @@ use std::path::PathBuf;
 
 use designs::{PROCESSES, Process, Row, outcome};
 use paretau::data::{RoleSpec, Table, TableColumn};
+use paretau::nuisance::OverlapReport;
 use paretau::nuisance::inference::clustered_mean;
-use paretau::{Averages, Estimate, FitOptions, GroupEffect, Model, Population, Seed, Severity};
+use paretau::{Averages, Estimate, FitOptions, GroupEffect, Population, Seed, Severity};
 use paretau_report::{EffectNode, Interval};
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -228,7 +229,8 @@ fn replicate(process: &Process, truth: &Truth, seed: Seed, estimator: &str) -> p
     let by = format!("x{}", BY + 1);
     let options = FitOptions { seed, by: vec![by], ..FitOptions::new(estimator) };
     let model = paretau::fit(draw(process, seed)?, &RoleSpec::new("t", "y"), &options)?;
-    let averages: &Averages = &model.about().averages;
+    let fault = || paretau::Error::internal("the study", "there is no treated arm");
+    let averages: &Averages = model.about().averages_of(1).ok_or_else(fault)?;
     let mut record =
         json!({ "process": process.name, "seed": seed.0, "headline": averages.headline.map(Population::name) });
     let entry =
@@ -245,7 +247,7 @@ fn replicate(process: &Process, truth: &Truth, seed: Seed, estimator: &str) -> p
         record["odds_ratio"] = ratios.odds_ratio.map_or(Value::Null, |e| entry(e, odds(p1) / odds(p0)));
     }
     record["oracle"] = oracle(process, seed, truth.averages[0]);
-    record["overlap"] = overlap(&model);
+    record["overlap"] = model.about().overlap_of(1).map_or(Value::Null, overlap);
     record["warned"] = json!(model.about().warnings.iter().any(|w| w.severity() == Severity::Serious));
     if let Some(found) = &model.about().groups {
         record["groups"] = found.groups.iter().map(|g| group(g, truth, found.estimand)).collect();
@@ -284,8 +286,7 @@ fn zero_out(seen: Option<Interval>) -> bool {
 }
 
 /// What the rule about overlap looks at.
-fn overlap(model: &Model) -> Value {
-    let overlap = &model.about().overlap;
+fn overlap(overlap: &OverlapReport) -> Value {
     json!({
         "khat": overlap.arms.each_ref().map(|a| a.khat),
         "limit": overlap.arms.each_ref().map(|a| a.khat_threshold),

@@ -48,13 +48,24 @@ pub struct TuneSpec {
     pub space: Space,
 }
 
+impl TuneSpec {
+    /// Trials when nothing else is asked for; below it, the other defaults.
+    pub const TRIALS: usize = 20;
+    /// How the next trial is chosen.
+    pub const SEARCH: Search = Search::Tpe;
+    /// What a trial is measured by.
+    pub const OBJECTIVE: Objective = Objective::Factual;
+    /// Folds.
+    pub const FOLDS: usize = 1;
+}
+
 impl Default for TuneSpec {
     fn default() -> Self {
         Self {
-            trials: 20,
-            search: Search::Tpe,
-            objective: Objective::Factual,
-            folds: 1,
+            trials: Self::TRIALS,
+            search: Self::SEARCH,
+            objective: Self::OBJECTIVE,
+            folds: Self::FOLDS,
             share: 0.25,
             fixed: Params::none(),
             space: Space::default(),

@@ -3,16 +3,14 @@
 use paretau_core::{Effects, Error, FitContext, Observer, Result, Seed};
 use paretau_data::Assigned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use paretau::yardstick;
 
 /// A loss on held-out rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Objective {
     /// Mean squared error of the outcome predicted for the arm that each row was in.
-    #[default]
     Factual,
     /// Mean squared distance of the effect from cross-fitted doubly robust scores.
     Dr,
@@ -20,12 +18,25 @@ pub enum Objective {
     R,
 }
 
+impl Objective {
+    const ALL: [Self; 3] = [Self::Factual, Self::Dr, Self::R];
+
+    /// Its name in plans and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Factual => "factual",
+            Self::Dr => "dr",
+            Self::R => "r",
+        }
+    }
+}
+
 impl std::str::FromStr for Objective {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        serde_json::from_value(Value::from(text))
-            .map_err(|_| Error::unknown_name("objective", text, ["factual", "dr", "r"]))
+        let found = Self::ALL.into_iter().find(|objective| objective.name() == text);
+        found.ok_or_else(|| Error::unknown_name("objective", text, Self::ALL.map(Self::name)))
     }
 }
 

@@ -10,7 +10,7 @@ use super::space::{Dimension, Space};
 use super::trials::Trial;
 
 /// A way to search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Search {
     /// Every combination of a few values of each parameter.
@@ -18,16 +18,28 @@ pub enum Search {
     /// Independent draws.
     Random,
     /// Tree-structured Parzen estimator: changes a few parameters of the best trial, towards good trials and away from bad ones.
-    #[default]
     Tpe,
+}
+
+impl Search {
+    const ALL: [Self; 3] = [Self::Grid, Self::Random, Self::Tpe];
+
+    /// Its name in plans and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Grid => "grid",
+            Self::Random => "random",
+            Self::Tpe => "tpe",
+        }
+    }
 }
 
 impl std::str::FromStr for Search {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        serde_json::from_value(Value::from(text))
-            .map_err(|_| Error::unknown_name("search", text, ["grid", "random", "tpe"]))
+        let found = Self::ALL.into_iter().find(|search| search.name() == text);
+        found.ok_or_else(|| Error::unknown_name("search", text, Self::ALL.map(Self::name)))
     }
 }
 

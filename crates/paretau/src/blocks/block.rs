@@ -2,6 +2,7 @@
 
 use paretau_core::{Estimator, EstimatorEntry, Event, FitContext, FittedModel, OutcomeKind, Result, Warning};
 use paretau_data::{Assigned, ColumnData, Encoder, LeftOut, Table, assign, assign_all_arms};
+use paretau_kernels::numeric::mean;
 use paretau_nuisance::{PropensityStack, Score, StackedNuisances};
 
 use super::rows::BlockRows;
@@ -75,8 +76,7 @@ impl Common<'_> {
         } else {
             None
         };
-        let n = pair.effects.tau.len() as f64;
-        let mean_effect = pair.effects.tau.iter().sum::<f64>() / n;
+        let mean_effect = mean(&pair.effects.tau);
         let rows = BlockRows {
             t: pair.design.t().to_vec(),
             y: pair.design.y().to_vec(),

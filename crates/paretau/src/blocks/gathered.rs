@@ -10,7 +10,7 @@ use super::block::BlockFit;
 use super::mean::BlockMean;
 use super::rows::{AllRows, Together};
 use super::together;
-use crate::about::{About, Arm, Population};
+use crate::about::{About, AgainstControl, Arm, Population};
 use crate::findings;
 use crate::fingerprint::Fingerprint;
 use crate::fit::{FitOptions, between};
@@ -129,15 +129,9 @@ impl Whole<'_> {
         let reports: Vec<(f64, NuisanceReport)> = shares.iter().copied().zip(nuisance_reports).collect();
         let nuisances =
             together::nuisances(&reports).ok_or_else(|| Error::internal("a fit in blocks", "there are no blocks"))?;
-        let arms: Vec<Arm> = (census.arms().iter().zip(arm_rows).enumerate())
-            .map(|(k, (name, n_rows))| Arm {
-                name: name.clone(),
-                n_rows,
-                ate: averages.ate.filter(|_| k == 1),
-                averages: None,
-                overlap: None,
-                nuisances: None,
-            })
+        let mut compared = [None, Some(AgainstControl { averages, overlap, nuisances })].into_iter();
+        let arms: Vec<Arm> = (census.arms().iter().zip(arm_rows))
+            .map(|(name, n_rows)| Arm { name: name.clone(), n_rows, against_control: compared.next().flatten() })
             .collect();
         let propensity_weights = PropensityWeights::new(
             (for_nuisances != encoder).then(|| for_nuisances.clone()),
@@ -150,15 +144,11 @@ impl Whole<'_> {
             roles: between(roles, &arms),
             outcome: census.outcome(),
             n_rows: total,
-            n_treated: arms.get(1).map_or(0, |arm| arm.n_rows),
             n_features: encoder.columns().len(),
             arms,
-            averages,
             groups: None,
             projection: None,
-            nuisances,
             diagnostics: diagnostics.clone(),
-            overlap,
             warnings: all_warnings,
             notes,
             version: env!("CARGO_PKG_VERSION").to_owned(),

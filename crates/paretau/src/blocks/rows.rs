@@ -1,10 +1,10 @@
 //! What averages over all blocks need of each row.
 
 use paretau_core::{OutcomeKind, Result};
-use paretau_nuisance::weights::BOUND;
-use paretau_nuisance::{Nuisance, Observed, OverlapOptions, OverlapReport, Rule, WeightMap, Weights, overlap_report};
+use paretau_nuisance::{Nuisance, Observed, OverlapReport, WeightMap};
 
 use crate::about::{Averages, Population};
+use crate::assessment::weights_and_overlap;
 use crate::averages;
 
 /// Rows at risk that a model file names.
@@ -100,8 +100,7 @@ impl AllRows {
             return Err(paretau_core::Error::internal("blocks of rows", "there are none"));
         };
         let rows = all.observed();
-        let weights = Weights::inverse(&all.nuisance.e, rows.t, Rule::Pareto, BOUND)?;
-        let mut overlap = overlap_report(&all.nuisance.e, &weights, (rows.t, rows.weight), &OverlapOptions::default())?;
+        let (weights, mut overlap) = weights_and_overlap(&all.nuisance.e, (rows.t, rows.weight))?;
         let at_risk = overlap.rows_at_risk.len();
         overlap.rows_at_risk = self.extreme.into_iter().map(|(_, row)| row).take(at_risk).collect();
         let averages = averages::of_rows(&rows, (&all.nuisance, &weights.smooth, &overlap), outcome, asked)?;
@@ -113,7 +112,7 @@ impl AllRows {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use paretau_core::Seed;
-    use paretau_nuisance::{Estimand, average_effect};
+    use paretau_nuisance::{Estimand, Weights, average_effect};
 
     use super::*;
 
@@ -146,7 +145,7 @@ mod tests {
         }
         assert_eq!(all.n_groups, 300);
         let found = all.finish(OutcomeKind::Continuous, None).unwrap();
-        let weights = Weights::inverse(&whole.nuisance.e, &whole.t, Rule::Pareto, BOUND).unwrap();
+        let weights = Weights::smoothed_inverse(&whole.nuisance.e, &whole.t).unwrap();
         let expected =
             average_effect(&whole.observed(), &whole.nuisance, &weights.smooth, Estimand::All).unwrap().score;
         let ate = found.averages.ate.unwrap();

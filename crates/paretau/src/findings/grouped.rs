@@ -1,6 +1,7 @@
 //! Feature columns as a few groups of rows each, with words for every group: what subgroups and the tree are made of.
 
 use paretau_data::{ColumnData, SparseBlock, Table, TableColumn, Text};
+use paretau_kernels::numeric::mean;
 
 /// Levels of a text column that are groups of their own, the commonest.
 const LEVELS: usize = 12;
@@ -75,7 +76,7 @@ impl Grouped {
             sums[usize::from(code)].1 += v;
         }
         let n = tau.len() as f64;
-        let mean = tau.iter().sum::<f64>() / n;
+        let mean = mean(tau);
         sums.iter().filter(|s| s.0 > 0.0).map(|(k, s)| k * (s / k - mean).powi(2)).sum::<f64>() / n
     }
 

@@ -73,8 +73,8 @@ impl ScoredRows<'_> {
     }
 }
 
-/// Everything the report wants to know about the training rows, by their one set of weights. Effects that are seen in groups
-/// are those of `population`.
+/// Everything the report wants to know about the training rows, by their one set of weights, but for the lists per arm.
+/// Effects that are seen in groups are those of `population`.
 pub(crate) fn find(weighted: &Weighted<'_>, population: Population, held_out: bool, seed: Seed) -> Result<Findings> {
     let (assigned, design, effects) = (&*weighted.pair.assigned, &*weighted.pair.design, &*weighted.pair.effects);
     let (rows, weights) = (weighted.rows()?, &weighted.weights);
@@ -95,7 +95,7 @@ pub(crate) fn find(weighted: &Weighted<'_>, population: Population, held_out: bo
         curves: curves::curves(&scored, features, &grouped)?,
         targeting: if varies && held_out { targeting(&scored) } else { vec![] },
         tree: if varies { tree::tree(&scored, features)? } else { None },
-        arms: vec![of_arm(weighted)?],
+        arms: vec![],
     })
 }
 

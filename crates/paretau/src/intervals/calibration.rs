@@ -7,6 +7,7 @@
 //! is missed takes out what grows along a direction of the features, which becomes a bias of each row's own.
 
 use paretau_core::{Column, Features, FitContext, FittedRegressor, Fold, Params, RegressionTask, Result, Seed, Target};
+use paretau_kernels::numeric::correlation;
 use paretau_nuisance::inference::clustered_mean;
 use paretau_nuisance::ols::ols;
 use paretau_nuisance::{CrossTask, HeldOut, Observed, Score, cross_fit, fold_count};
@@ -201,18 +202,6 @@ fn by_rank(values: &[f64]) -> Vec<u8> {
     sorted.sort_by(f64::total_cmp);
     let ends: Vec<f64> = (1..GROUPS).map(|g| sorted[g * (sorted.len() - 1) / GROUPS]).collect();
     values.iter().map(|v| ends.iter().filter(|end| v > end).count() as u8).collect()
-}
-
-fn correlation(a: &[f64], b: &[f64]) -> f64 {
-    let n = a.len() as f64;
-    let (ma, mb) = (a.iter().sum::<f64>() / n, b.iter().sum::<f64>() / n);
-    let (mut ab, mut aa) = (0.0, 0.0);
-    for (a, b) in a.iter().zip(b) {
-        ab += (a - ma) * (b - mb);
-        aa += (a - ma).powi(2);
-    }
-    // The other factor is the same for every feature.
-    if aa > 0.0 { ab / aa.sqrt() } else { 0.0 }
 }
 
 #[cfg(test)]

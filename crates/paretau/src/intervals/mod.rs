@@ -9,6 +9,7 @@ use paretau_core::{
     Effects, Error, EstimatorEntry, Features, FitContext, FittedRegressor, ParamKind, ParamSpec, RegressionTask,
     Result, State, Target,
 };
+use paretau_kernels::numeric::mean;
 use paretau_nuisance::{Observed, OutcomeStack};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -114,7 +115,7 @@ struct Spread {
 
 impl Spread {
     fn fit(x: &Features, rows: &Weighted<'_>, variance: &[f64], ctx: &FitContext<'_>) -> Result<Self> {
-        let mean = variance.iter().sum::<f64>() / variance.len() as f64;
+        let mean = mean(variance);
         // Constant effects have no spread; logarithms need some.
         let floor = (1e-6 * mean).max(f64::MIN_POSITIVE);
         let y: Vec<f64> = variance.iter().map(|v| v.max(floor).ln()).collect();
