@@ -111,7 +111,7 @@ impl Assessment {
     pub(crate) fn of(fitted: &Fitted, wishes: &Wishes<'_>, ctx: &FitContext<'_>) -> Result<Self> {
         let uncertainty = &wishes.uncertainty;
         let own = fitted.prepared.encoded_for(nuisances::HANDLES)?;
-        let readable = own.as_ref().unwrap_or(&fitted.prepared);
+        let readable = own.as_ref().and_then(|own| own.rows.as_ref()).unwrap_or(&fitted.prepared);
         let first = fitted.prepared.pair(1, &fitted.predictions[0])?;
         let stacked = stack(readable, fitted, (1, uncertainty.individual), ctx)?;
         let nuisances = NuisanceReport::of(&stacked, &first.design);
