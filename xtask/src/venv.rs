@@ -82,9 +82,9 @@ impl Venv {
 }
 
 fn system_python() -> Result<&'static str> {
-    let recent = "import sys; sys.exit(sys.version_info < (3, 10))";
+    let recent = "import sys; sys.exit(sys.version_info < (3, 11))";
     ["python3", "python"]
         .into_iter()
         .find(|name| shell::command(name, &["-c", recent]).status().is_ok_and(|s| s.success()))
-        .map_or_else(|| bail!("Python 3.10 or newer is needed; install it and make sure that `python3` starts it"), Ok)
+        .map_or_else(|| bail!("Python 3.11 or newer is needed; install it and make sure that `python3` starts it"), Ok)
 }
