@@ -408,7 +408,8 @@ class Estimator(Questions, Lines, Exports, Output, BaseEstimator):
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
+        own: Any = super().__getstate__()
+        state: dict[str, Any] = dict(own)
         if "model_" in state:
             state["model_"] = state["model_"].to_bytes(pickled=True)
         return state
