@@ -57,10 +57,16 @@ impl Venv {
         self.0.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
     }
 
-    /// A command in this environment, found by tools that look for the active one.
+    /// A command in this environment as if it were active: what it starts by name (`python3`, for zig) is the environment's, too.
     pub(crate) fn command(&self, args: &[&str]) -> std::process::Command {
-        let mut command = shell::command(self.python(), args);
+        let python = self.python();
+        let mut command = shell::command(&python, args);
         command.env("VIRTUAL_ENV", &self.0);
+        let others = std::env::var_os("PATH").unwrap_or_default();
+        let folders = python.parent().map(Path::to_path_buf).into_iter().chain(std::env::split_paths(&others));
+        if let Ok(path) = std::env::join_paths(folders) {
+            command.env("PATH", path);
+        }
         command
     }
 
@@ -76,9 +82,9 @@ impl Venv {
 }
 
 fn system_python() -> Result<&'static str> {
-    let recent = "import sys; sys.exit(sys.version_info < (3, 10))";
+    let recent = "import sys; sys.exit(sys.version_info < (3, 11))";
     ["python3", "python"]
         .into_iter()
         .find(|name| shell::command(name, &["-c", recent]).status().is_ok_and(|s| s.success()))
-        .map_or_else(|| bail!("Python 3.10 or newer is needed; install it and make sure that `python3` starts it"), Ok)
+        .map_or_else(|| bail!("Python 3.11 or newer is needed; install it and make sure that `python3` starts it"), Ok)
 }

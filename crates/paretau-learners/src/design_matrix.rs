@@ -11,7 +11,7 @@
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
-use paretau_core::{Csr, Error, Features, Result};
+use paretau_core::{Csr, Dense, Error, Features, Result};
 use paretau_kernels::numeric::dot;
 use rayon::prelude::*;
 
@@ -19,6 +19,10 @@ use crate::view::View;
 
 /// Columns of an output block that one task computes; fixed, so that results do not depend on threads.
 const BLOCK: usize = 128;
+/// Cells beyond which the working matrix is not kept but worked out anew, this many cells at a time.
+const MOST_CELLS: usize = 1 << 20;
+/// Blocks of rows at work at the same time: their products are kept until they are added in order.
+const BLOCKS_AT_ONCE: usize = 8;
 
 /// Weighted means and standard deviations of all columns.
 #[derive(Debug, Clone)]
@@ -99,8 +103,17 @@ pub(crate) fn weights_or_ones(weight: Option<&[f64]>, n: usize) -> Vec<f64> {
 
 enum Body<'a> {
     Dense(Mat<f64>),
+    /// Dense features of many rows, read where they lie.
+    Blocks {
+        x: &'a Dense,
+        view: View<'a>,
+        mean: Vec<f64>,
+        /// Each column's part along each unpenalised one.
+        along: Vec<Vec<f64>>,
+    },
     Sparse {
         x: &'a Csr,
+        view: View<'a>,
         /// `C S⁻¹`, one row for each unpenalised column.
         correction: Vec<Vec<f64>>,
     },
@@ -119,19 +132,34 @@ pub(crate) struct Working<'a> {
 }
 
 impl<'a> Working<'a> {
-    /// The working matrix of `x` under weights `w`, with the constant and perhaps one more column unpenalised.
-    pub(crate) fn new(x: &'a Features, w: &[f64], free_column: Option<&[f64]>) -> Result<Self> {
+    /// The working matrix of `x` under weights `w`, with the constant and perhaps one more column unpenalised. Of more than
+    /// `most_cells` dense cells none is kept; wide matrices, whose kernel is asked for, always are.
+    pub(crate) fn new(view: View<'a>, w: &[f64], free_column: Option<&[f64]>) -> Result<Self> {
+        Self::with_most_cells(view, w, free_column, MOST_CELLS)
+    }
+
+    fn with_most_cells(view: View<'a>, w: &[f64], free_column: Option<&[f64]>, most_cells: usize) -> Result<Self> {
         let total: f64 = w.iter().sum();
         if total.partial_cmp(&0.0) != Some(std::cmp::Ordering::Greater) {
             return Err(Error::unfit("all rows to learn from have weight 0"));
         }
-        let moments = Moments::of(x, w);
+        let moments = Moments::of(view, w);
         let root_w: Vec<f64> = w.iter().map(|v| v.sqrt()).collect();
         let free = free_basis(&root_w, total, free_column);
-        let body = match x {
+        let body = match view.x {
+            Features::Dense(m) if view.n_rows() >= m.n_cols() && view.n_rows() * m.n_cols() > most_cells => {
+                let along = vec![vec![0.0; m.n_cols()]; free.len()];
+                let body = Body::Blocks { x: m, view, mean: moments.mean.clone(), along };
+                let mut work = Self { body, root_w, free, inverse_sd: moments.inverse_sd, total_weight: total };
+                let found: Vec<Vec<f64>> = work.free.iter().map(|q| work.transpose_times(q)).collect();
+                if let Body::Blocks { along, .. } = &mut work.body {
+                    *along = found;
+                }
+                return Ok(work);
+            }
             Features::Dense(m) => {
-                let mut a = Mat::from_fn(m.n_rows(), m.n_cols(), |i, j| {
-                    root_w[i] * (m.get(i, j) - moments.mean[j]) * moments.inverse_sd[j]
+                let mut a = Mat::from_fn(view.n_rows(), m.n_cols(), |i, j| {
+                    root_w[i] * (m.get(view.place(i), j) - moments.mean[j]) * moments.inverse_sd[j]
                 });
                 for j in 0..a.ncols() {
                     let column = a.col_as_slice_mut(j);
@@ -147,8 +175,8 @@ impl<'a> Working<'a> {
                     .iter()
                     .map(|q| {
                         let mut c = vec![0.0; m.n_cols()];
-                        for i in 0..m.n_rows() {
-                            let (cols, values) = m.row(i);
+                        for i in 0..view.n_rows() {
+                            let (cols, values) = m.row(view.place(i));
                             for (&j, v) in cols.iter().zip(values) {
                                 c[j as usize] += root_w[i] * q[i] * v;
                             }
@@ -157,7 +185,7 @@ impl<'a> Working<'a> {
                         c
                     })
                     .collect();
-                Body::Sparse { x: m, correction }
+                Body::Sparse { x: m, view, correction }
             }
         };
         Ok(Self { body, root_w, free, inverse_sd: moments.inverse_sd, total_weight: total })
@@ -165,6 +193,42 @@ impl<'a> Working<'a> {
 
     pub(crate) fn n_rows(&self) -> usize {
         self.root_w.len()
+    }
+
+    /// Rows `from..to` of a matrix that is not kept.
+    fn block(
+        &self,
+        from: usize,
+        to: usize,
+        (x, view): (&Dense, &View<'_>),
+        mean: &[f64],
+        along: &[Vec<f64>],
+    ) -> Mat<f64> {
+        let mut out = Mat::zeros(to - from, x.n_cols());
+        for i in from..to {
+            for (j, v) in x.row(view.place(i)).iter().enumerate() {
+                let free: f64 = self.free.iter().zip(along).map(|(q, along)| along[j] * q[i]).sum();
+                out[(i - from, j)] = self.root_w[i] * (v - mean[j]) * self.inverse_sd[j] - free;
+            }
+        }
+        out
+    }
+
+    /// The sum of something over blocks of rows, in their order whatever the threads.
+    fn sum_over_blocks(&self, part: impl Fn(usize, usize) -> Mat<f64> + Sync) -> Mat<f64> {
+        let (n, rows) = (self.n_rows(), (MOST_CELLS / self.n_cols().max(1)).max(BLOCK));
+        let starts: Vec<usize> = (0..n).step_by(rows).collect();
+        let mut sum: Option<Mat<f64>> = None;
+        for wave in starts.chunks(BLOCKS_AT_ONCE) {
+            let parts: Vec<Mat<f64>> = wave.par_iter().map(|&from| part(from, (from + rows).min(n))).collect();
+            for part in parts {
+                match &mut sum {
+                    Some(sum) => *sum += part,
+                    None => sum = Some(part),
+                }
+            }
+        }
+        sum.unwrap_or_else(Mat::new)
     }
 
     pub(crate) fn n_cols(&self) -> usize {
@@ -196,11 +260,15 @@ impl<'a> Working<'a> {
     pub(crate) fn gram(&self) -> Mat<f64> {
         match &self.body {
             Body::Dense(a) => lower_product(a.transpose(), a.as_ref()),
-            Body::Sparse { x, correction } => {
+            Body::Blocks { x, view, mean, along } => self.sum_over_blocks(|from, to| {
+                let a = self.block(from, to, (x, view), mean, along);
+                lower_product(a.transpose(), a.as_ref())
+            }),
+            Body::Sparse { x, view, correction } => {
                 let d = self.n_cols();
                 let mut g = Mat::<f64>::zeros(d, d);
-                for i in 0..x.n_rows() {
-                    let (cols, values) = x.row(i);
+                for i in 0..view.n_rows() {
+                    let (cols, values) = x.row(view.place(i));
                     let w = self.root_w[i] * self.root_w[i];
                     for (k, (&j, v)) in cols.iter().zip(values).enumerate() {
                         let scaled = w * v * self.inverse_sd[j as usize];
@@ -226,24 +294,28 @@ impl<'a> Working<'a> {
     pub(crate) fn kernel(&self) -> Mat<f64> {
         match &self.body {
             Body::Dense(a) => lower_product(a.as_ref(), a.transpose()),
-            Body::Sparse { x, correction } => {
-                let n = x.n_rows();
+            Body::Blocks { x, view, mean, along } => {
+                let a = self.block(0, self.n_rows(), (x, view), mean, along);
+                lower_product(a.as_ref(), a.transpose())
+            }
+            Body::Sparse { x, view, correction } => {
+                let n = view.n_rows();
                 // Rows of `B S⁻¹` against the correction, and the correction against itself.
                 let across: Vec<Vec<f64>> =
-                    (0..n).map(|i| correction.iter().map(|c| self.sparse_row_dot(x, i, c)).collect()).collect();
+                    (0..n).map(|i| correction.iter().map(|c| self.sparse_row_dot((x, view), i, c)).collect()).collect();
                 let inner: Vec<Vec<f64>> =
                     correction.iter().map(|c| correction.iter().map(|e| dot(c, e)).collect()).collect();
                 let columns: Vec<Vec<f64>> = (0..n)
                     .into_par_iter()
                     .map(|j| {
                         let mut wide = vec![0.0; self.n_cols()];
-                        let (cols, values) = x.row(j);
+                        let (cols, values) = x.row(view.place(j));
                         for (&c, v) in cols.iter().zip(values) {
                             wide[c as usize] = self.root_w[j] * v * self.inverse_sd[c as usize];
                         }
                         (j..n)
                             .map(|i| {
-                                let mut k = self.sparse_row_dot(x, i, &wide);
+                                let mut k = self.sparse_row_dot((x, view), i, &wide);
                                 for (p, q) in self.free.iter().enumerate() {
                                     k -= across[i][p] * q[j] + across[j][p] * q[i];
                                     for (r, q2) in self.free.iter().enumerate() {
@@ -264,8 +336,8 @@ impl<'a> Working<'a> {
         }
     }
 
-    fn sparse_row_dot(&self, x: &Csr, i: usize, other: &[f64]) -> f64 {
-        let (cols, values) = x.row(i);
+    fn sparse_row_dot(&self, (x, view): (&Csr, &View<'_>), i: usize, other: &[f64]) -> f64 {
+        let (cols, values) = x.row(view.place(i));
         let sum: f64 = cols.iter().zip(values).map(|(&j, v)| v * self.inverse_sd[j as usize] * other[j as usize]).sum();
         sum * self.root_w[i]
     }
@@ -274,10 +346,17 @@ impl<'a> Working<'a> {
     pub(crate) fn transpose_times(&self, v: &[f64]) -> Vec<f64> {
         match &self.body {
             Body::Dense(a) => (0..a.ncols()).map(|j| dot(a.col_as_slice(j), v)).collect(),
-            Body::Sparse { x, correction } => {
+            Body::Blocks { x, view, mean, along } => {
+                let sum = self.sum_over_blocks(|from, to| {
+                    let a = self.block(from, to, (x, view), mean, along);
+                    Mat::from_fn(a.ncols(), 1, |j, _| dot(a.col_as_slice(j), &v[from..to]))
+                });
+                sum.col_as_slice(0).to_vec()
+            }
+            Body::Sparse { x, view, correction } => {
                 let mut out = vec![0.0; self.n_cols()];
-                for i in 0..x.n_rows() {
-                    let (cols, values) = x.row(i);
+                for i in 0..view.n_rows() {
+                    let (cols, values) = x.row(view.place(i));
                     let scaled = self.root_w[i] * v[i];
                     cols.iter().zip(values).for_each(|(&j, u)| out[j as usize] += scaled * u);
                 }
@@ -298,14 +377,18 @@ impl<'a> Working<'a> {
             Body::Dense(a) => {
                 matmul(&mut out, Accum::Replace, a.subrows(from, to - from), v, 1.0, Par::Seq);
             }
-            Body::Sparse { x, correction } => {
+            Body::Blocks { x, view, mean, along } => {
+                let a = self.block(from, to, (x, view), mean, along);
+                matmul(&mut out, Accum::Replace, a.as_ref(), v, 1.0, Par::Seq);
+            }
+            Body::Sparse { x, view, correction } => {
                 for k in 0..v.ncols() {
                     let column: Vec<f64> = (0..v.nrows()).map(|j| v[(j, k)]).collect();
                     let shift: Vec<f64> = correction.iter().map(|c| dot(c, &column)).collect();
                     let target = out.col_as_slice_mut(k);
                     for i in from..to {
                         let moved: f64 = self.free.iter().zip(&shift).map(|(q, s)| q[i] * s).sum();
-                        target[i - from] = self.sparse_row_dot(x, i, &column) - moved;
+                        target[i - from] = self.sparse_row_dot((x, view), i, &column) - moved;
                     }
                 }
             }
@@ -350,4 +433,44 @@ pub(crate) fn lower_product(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Ma
         }
     }
     out
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use paretau_core::Seed;
+
+    use super::*;
+
+    #[test]
+    fn a_matrix_that_is_not_kept_gives_what_the_kept_one_gives() {
+        let (n, d) = (700, 5);
+        let mut rng = Seed(3).rng();
+        let x: Vec<f64> = (0..n * d).map(|k| 40.0 * (k % d) as f64 + rng.normal()).collect();
+        let x = Features::Dense(Dense::new(n, d, x).unwrap());
+        let rows: Vec<usize> = (0..n).filter(|i| i % 3 != 0).collect();
+        let w: Vec<f64> = rows.iter().map(|_| 0.5 + rng.uniform()).collect();
+        let u: Vec<f64> = rows.iter().map(|_| f64::from(u8::from(rng.bernoulli(0.4)))).collect();
+        let y: Vec<f64> = rows.iter().map(|_| rng.normal()).collect();
+        for free in [None, Some(u.as_slice())] {
+            let work = |most| Working::with_most_cells(View::of(&x, &rows), &w, free, most).unwrap();
+            let (kept, blocks) = (work(usize::MAX), work(10));
+            assert!(matches!(kept.body, Body::Dense(_)) && matches!(blocks.body, Body::Blocks { .. }));
+            let near = |a: &Mat<f64>, b: &Mat<f64>| {
+                for j in 0..a.ncols() {
+                    for i in 0..a.nrows() {
+                        assert!((a[(i, j)] - b[(i, j)]).abs() < 1e-8, "({i}, {j}): {} {}", a[(i, j)], b[(i, j)]);
+                    }
+                }
+            };
+            near(&kept.gram(), &blocks.gram());
+            near(&kept.kernel(), &blocks.kernel());
+            let b = kept.outcome(&y);
+            assert_eq!(b, blocks.outcome(&y));
+            let column = |v: Vec<f64>| Mat::from_fn(v.len(), 1, |i, _| v[i]);
+            near(&column(kept.transpose_times(&b)), &column(blocks.transpose_times(&b)));
+            let v = Mat::from_fn(d, 2, |i, k| (i + k) as f64);
+            near(&kept.rows_times(100, 200, v.as_ref()), &blocks.rows_times(100, 200, v.as_ref()));
+        }
+    }
 }

@@ -11,6 +11,8 @@ use paretau_core::{
 use paretau_nuisance::two_arms;
 use serde::{Deserialize, Serialize};
 
+use crate::ridge::Rows;
+use crate::view::View;
 use crate::{Ridge, RidgeOptions, RidgeTask};
 
 /// Whether the arms share their coefficients.
@@ -118,19 +120,18 @@ impl Estimator for LinearEstimator {
                 (vec![model.clone()], model.standardised())
             }
             LinearArms::Separate => {
+                crate::design_matrix::refuse_missing(design.x(), "ridge regression")?;
                 let models = [0, 1]
                     .into_iter()
                     .map(|arm| {
                         let rows = design.rows_of_arm(arm);
-                        let part = Arm::of(design, &rows);
-                        let task = RidgeTask {
-                            x: &part.x,
-                            y: &part.y,
-                            free: None,
-                            weight: part.weight.as_deref(),
-                            groups: part.groups.as_deref(),
-                        };
-                        Ridge::fit(&task, &options, ctx.seed.named("arm").indexed(u64::from(arm)))
+                        let pick = |v: &[f64]| -> Vec<f64> { rows.iter().map(|&i| v[i]).collect() };
+                        let (y, weight) = (pick(design.y()), design.weight().map(pick));
+                        let groups: Option<Vec<u32>> =
+                            design.groups().map(|groups| rows.iter().map(|&i| groups[i]).collect());
+                        let x = View::of(design.x(), &rows);
+                        let part = Rows { x, y: &y, free: None, weight: weight.as_deref(), groups: groups.as_deref() };
+                        Ridge::fit_view(&part, &options, ctx.seed.named("arm").indexed(u64::from(arm)))
                     })
                     .collect::<Result<Vec<_>>>()?;
                 note(&mut diagnostics, "_control", &models[0]);
@@ -162,25 +163,6 @@ fn note(diagnostics: &mut Diagnostics, suffix: &str, model: &Ridge) {
     diagnostics.note(&format!("penalty{suffix}"), model.penalty);
     if let Some(r2) = model.r2 {
         diagnostics.note(&format!("r2_cv{suffix}"), r2);
-    }
-}
-
-/// The columns of a design at some rows, copied.
-pub(crate) struct Arm {
-    pub(crate) x: Features,
-    pub(crate) y: Vec<f64>,
-    pub(crate) weight: Option<Vec<f64>>,
-    pub(crate) groups: Option<Vec<u32>>,
-}
-
-impl Arm {
-    pub(crate) fn of(design: &Design, rows: &[usize]) -> Self {
-        Self {
-            x: design.x().select(rows),
-            y: rows.iter().map(|&i| design.y()[i]).collect(),
-            weight: design.weight().map(|w| rows.iter().map(|&i| w[i]).collect()),
-            groups: design.groups().map(|g| rows.iter().map(|&i| g[i]).collect()),
-        }
     }
 }
 

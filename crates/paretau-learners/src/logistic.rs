@@ -34,6 +34,8 @@ const FINAL_TOLERANCE: f64 = 1e-8;
 /// The same while a penalty is chosen, which needs no more digits than the noise of its loss.
 const PATH_TOLERANCE: f64 = 1e-5;
 const MAX_LOGIT: f64 = 30.0;
+/// Standardised cells that there are at a time.
+const MOST_CELLS: usize = 1 << 20;
 /// Rows that are standardised together: as many as a cache holds.
 const ROWS_AT_A_TIME: usize = 256;
 
@@ -188,20 +190,34 @@ impl<'a> Problem<'a> {
 
     /// Standardised dense columns after a column of ones, each row times its entry of `root`: what Newton steps are made of.
     /// Made anew for each step, so that only problems that are being solved take the memory.
-    fn scaled(&self, m: &Dense, root: &[f64]) -> Mat<f64> {
-        let n = self.x.n_rows();
-        let mut out = Mat::zeros(n, m.n_cols() + 1);
-        out.col_as_slice_mut(0).copy_from_slice(root);
-        for from in (0..n).step_by(ROWS_AT_A_TIME) {
-            let to = (from + ROWS_AT_A_TIME).min(n);
+    fn scaled(&self, m: &Dense, root: &[f64], (first, last): (usize, usize)) -> Mat<f64> {
+        let mut out = Mat::zeros(last - first, m.n_cols() + 1);
+        out.col_as_slice_mut(0).copy_from_slice(&root[first..last]);
+        for from in (first..last).step_by(ROWS_AT_A_TIME) {
+            let to = (from + ROWS_AT_A_TIME).min(last);
             for (j, (mean, inverse_sd)) in self.moments.mean.iter().zip(&self.moments.inverse_sd).enumerate() {
-                let column = &mut out.col_as_slice_mut(j + 1)[from..to];
+                let column = &mut out.col_as_slice_mut(j + 1)[from - first..to - first];
                 for (i, (v, r)) in (from..to).zip(column.iter_mut().zip(&root[from..to])) {
                     *v = (m.get(self.x.place(i), j) - mean) * inverse_sd * r;
                 }
             }
         }
         out
+    }
+
+    /// Products of these columns, the lower triangle; of many rows a part at a time.
+    fn curvature(&self, m: &Dense, root: &[f64]) -> Mat<f64> {
+        let (n, rows) = (self.x.n_rows(), MOST_CELLS / (m.n_cols() + 1));
+        let mut sum: Option<Mat<f64>> = None;
+        for from in (0..n).step_by(rows) {
+            let scaled = self.scaled(m, root, (from, (from + rows).min(n)));
+            let part = lower_product(scaled.transpose(), scaled.as_ref());
+            match &mut sum {
+                Some(sum) => *sum += part,
+                None => sum = Some(part),
+            }
+        }
+        sum.unwrap_or_else(Mat::new)
     }
 
     /// Coefficients 0 and the intercept at the logit of the rate.
@@ -299,9 +315,7 @@ fn newton(objective: &Objective<'_>, m: &Dense, theta: &mut Vec<f64>, tolerance:
                 (w * e * (1.0 - e)).sqrt()
             })
             .collect();
-        let scaled = p.scaled(m, &root);
-        let mut hessian = lower_product(scaled.transpose(), scaled.as_ref());
-        drop(scaled);
+        let mut hessian = p.curvature(m, &root);
         for j in 0..size {
             hessian[(j, j)] += if j == 0 { 1e-12 } else { objective.penalty };
         }

@@ -52,6 +52,23 @@ pub struct RidgeTask<'a> {
     pub groups: Option<&'a [u32]>,
 }
 
+/// The same with some rows of a larger matrix; all else is about these rows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rows<'a> {
+    pub(crate) x: View<'a>,
+    pub(crate) y: &'a [f64],
+    pub(crate) free: Option<&'a [f64]>,
+    pub(crate) weight: Option<&'a [f64]>,
+    pub(crate) groups: Option<&'a [u32]>,
+}
+
+impl<'a> From<RidgeTask<'a>> for Rows<'a> {
+    fn from(task: RidgeTask<'a>) -> Self {
+        let RidgeTask { x, y, free, weight, groups } = task;
+        Self { x: x.into(), y, free, weight, groups }
+    }
+}
+
 /// A fitted ridge regression, in the units of the features.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ridge {
@@ -73,6 +90,11 @@ impl Ridge {
     /// Fits by `options`. The seed only deals rows to folds, so leave-one-out does not use it.
     pub fn fit(task: &RidgeTask<'_>, options: &RidgeOptions, seed: Seed) -> Result<Self> {
         refuse_missing(task.x, "ridge regression")?;
+        Self::fit_view(&Rows::from(*task), options, seed)
+    }
+
+    /// The same on some rows of features without gaps, read where they lie.
+    pub(crate) fn fit_view(task: &Rows<'_>, options: &RidgeOptions, seed: Seed) -> Result<Self> {
         let n = task.x.n_rows();
         if n == 0 || task.y.len() != n {
             return Err(Error::LengthMismatch { what: "outcome", expected: n, found: task.y.len() });
@@ -157,11 +179,11 @@ struct Path<'a> {
 }
 
 impl<'a> Path<'a> {
-    fn new(task: &RidgeTask<'a>, w: &[f64]) -> Result<Self> {
+    fn new(task: &Rows<'a>, w: &[f64]) -> Result<Self> {
         Self::in_form(task, w, task.x.n_rows() < task.x.n_cols())
     }
 
-    fn in_form(task: &RidgeTask<'a>, w: &[f64], dual: bool) -> Result<Self> {
+    fn in_form(task: &Rows<'a>, w: &[f64], dual: bool) -> Result<Self> {
         let work = Working::new(task.x, w, task.free)?;
         let b = work.outcome(task.y);
         let symmetric = if dual { work.kernel() } else { work.gram() };
@@ -204,7 +226,7 @@ impl<'a> Path<'a> {
         if self.dual { self.work.transpose_times(&out) } else { out }
     }
 
-    fn solution(&self, task: &RidgeTask<'_>, w: &[f64], choice: &Choice) -> Ridge {
+    fn solution(&self, task: &Rows<'_>, w: &[f64], choice: &Choice) -> Ridge {
         let inverse_sd = self.work.inverse_sd();
         let coef: Vec<f64> = self.standardised(choice.penalty).iter().zip(inverse_sd).map(|(b, s)| b * s).collect();
         let rest: Vec<f64> = linear_predictor(task.x, 0.0, &coef).iter().zip(task.y).map(|(fit, y)| y - fit).collect();
@@ -213,7 +235,7 @@ impl<'a> Path<'a> {
         Ridge { intercept, free, coef, sd, penalty: choice.penalty, r2: choice.r2 }
     }
 
-    fn choose(&self, task: &RidgeTask<'_>, w: &[f64], n_folds: Option<usize>, seed: Seed) -> Result<Choice> {
+    fn choose(&self, task: &Rows<'_>, w: &[f64], n_folds: Option<usize>, seed: Seed) -> Result<Choice> {
         let penalties = self.penalties();
         let strata = strata(task);
         let n_folds = n_folds.or(task.groups.map(|_| GROUP_FOLDS));
@@ -270,27 +292,28 @@ impl<'a> Path<'a> {
 }
 
 /// Folds are dealt within the values of a free column that is an indicator, so that none lacks an arm.
-fn strata(task: &RidgeTask<'_>) -> Vec<u8> {
+fn strata(task: &Rows<'_>) -> Vec<u8> {
     task.free.map_or_else(|| vec![0; task.y.len()], |u| u.iter().map(|v| u8::from(*v > 0.5)).collect())
 }
 
 /// Weighted sum of squared errors on held-out folds for each penalty.
-fn k_fold(task: &RidgeTask<'_>, w: &[f64], penalties: &[f64], parts: &[Fold]) -> Result<Vec<f64>> {
+fn k_fold(task: &Rows<'_>, w: &[f64], penalties: &[f64], parts: &[Fold]) -> Result<Vec<f64>> {
     let losses: Vec<Result<Vec<f64>>> = parts
         .par_iter()
         .map(|fold| {
             let pick = |v: &[f64]| -> Vec<f64> { fold.train.iter().map(|&i| v[i]).collect() };
-            let x = task.x.select(&fold.train);
+            let places = |rows: &[usize]| -> Vec<usize> { rows.iter().map(|&i| task.x.place(i)).collect() };
+            let (train, held_out) = (places(&fold.train), places(&fold.held_out));
             let (y, free, weight) = (pick(task.y), task.free.map(pick), pick(w));
-            let sub = RidgeTask { x: &x, y: &y, free: free.as_deref(), weight: None, groups: None };
+            let x = View::of(task.x.x, &train);
+            let sub = Rows { x, y: &y, free: free.as_deref(), weight: None, groups: None };
             let path = Path::new(&sub, &weight)?;
-            let held = task.x.select(&fold.held_out);
+            let held = View::of(task.x.x, &held_out);
             Ok(penalties
                 .iter()
                 .map(|&penalty| {
                     let model = path.solution(&sub, &weight, &Choice { penalty, r2: None });
-                    model
-                        .predict(&held)
+                    linear_predictor(held, model.intercept, &model.coef)
                         .iter()
                         .zip(&fold.held_out)
                         .map(|(fit, &i)| {
@@ -367,7 +390,7 @@ mod tests {
             let dense = Features::Dense(Dense::new(n, d, x.clone()).unwrap());
             let csr = sparse(n, d, &x);
             let solve = |x: &Features, dual: bool| {
-                let task = RidgeTask { x, y: &y, free: Some(&u), weight: None, groups: None };
+                let task = Rows { x: x.into(), y: &y, free: Some(&u), weight: None, groups: None };
                 let path = Path::in_form(&task, &w, dual).unwrap();
                 let model = path.solution(&task, &w, &Choice { penalty: 0.3, r2: None });
                 let loo = path.leave_one_out(&[0.01, 0.3, 10.0]);
@@ -385,7 +408,7 @@ mod tests {
         let (n, d) = (15, 3);
         let (x, u, y, w) = draw(n, d, 4);
         let x = Features::Dense(Dense::new(n, d, x).unwrap());
-        let task = RidgeTask { x: &x, y: &y, free: Some(&u), weight: None, groups: None };
+        let task = Rows { x: (&x).into(), y: &y, free: Some(&u), weight: None, groups: None };
         let path = Path::new(&task, &w).unwrap();
         let penalty = 0.7;
         // The shortcut keeps the full data's scales and total weight; so must the slow way, by solving the normal

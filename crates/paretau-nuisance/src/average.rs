@@ -3,6 +3,8 @@
 //! Inverse weights come in ready-made (clipped, trimmed, Pareto-smoothed), so that one treatment of poor overlap
 //! serves scores, averages and diagnostics alike; a weight of 0 leaves its row out.
 
+use std::borrow::Cow;
+
 use paretau_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -72,13 +74,13 @@ pub fn average_effect(
 }
 
 /// The average effect of some of the rows, with their influence on it. Lengths have been checked.
-pub fn average_of_rows(
+pub fn average_of_rows<'s>(
     rows: &Observed<'_>,
     nuisance: &Nuisance,
     inverse_weights: &[f64],
     estimand: Estimand,
-    subset: &[usize],
-) -> Result<Influenced> {
+    subset: &'s [usize],
+) -> Result<Influenced<'s>> {
     // Each row adds `gain` to the numerator and `size` to the denominator of the estimate.
     let part = |i: usize| -> (f64, f64) {
         let (t, y, iw) = (f64::from(rows.t[i]), rows.y[i], inverse_weights[i]);
@@ -93,12 +95,14 @@ pub fn average_of_rows(
             }
         }
     };
-    let kept: Vec<usize> = match estimand {
-        Estimand::Overlap => subset.to_vec(),
-        _ => subset.iter().copied().filter(|&i| inverse_weights[i] > 0.0).collect(),
+    let counts = |i: usize| estimand == Estimand::Overlap || inverse_weights[i] > 0.0;
+    let kept: Cow<'s, [usize]> = if subset.iter().all(|&i| counts(i)) {
+        Cow::Borrowed(subset)
+    } else {
+        subset.iter().copied().filter(|&i| counts(i)).collect()
     };
     let (mut gain, mut size) = (0.0, 0.0);
-    for &i in &kept {
+    for &i in kept.iter() {
         let (g, s) = part(i);
         gain += rows.w(i) * g;
         size += rows.w(i) * s;

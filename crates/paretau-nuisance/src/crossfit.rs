@@ -3,13 +3,17 @@
 //! Either the learner's own held-out predictions are used (out of bag, one fit), or one model per fold is fitted, in
 //! parallel where the data are small. Models get their seeds from the fold's number, so that nothing depends on the order in which they finish.
 
-use paretau_core::{Design, Error, FitContext, FittedRegressor, Fold, RegressionTask, Regressor, Result, Seed, Target};
+use paretau_core::{
+    Design, Error, Features, FitContext, FittedRegressor, Fold, RegressionTask, Regressor, Result, Seed, Target,
+};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// Cells of a feature matrix up to which all folds are fitted at the same time; of larger ones it is one fold after another,
 /// and the threads work within it.
 const MOST_CELLS_AT_ONCE: usize = 1 << 20;
+/// Rows that are predicted at a time however many columns there are, since sparse ones are mostly empty.
+const LEAST_ROWS_AT_ONCE: usize = 4096;
 
 /// Where predictions for the training rows come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +32,7 @@ pub struct CrossTask<'a> {
     pub rows: RegressionTask<'a>,
     /// Which rows may be learned from (an arm, say); all rows are predicted. `None` is all.
     pub learn_from: Option<&'a [bool]>,
-    /// Most rows that the model of a fold learns from; of more, as many are drawn with the fold's seed.
+    /// Most rows that a model learns from; of more, as many are drawn with its seed. Rows in groups are drawn for folds only.
     pub most_rows: Option<usize>,
 }
 
@@ -71,13 +75,16 @@ impl<'a> CrossTask<'a> {
                 Some(from)
             }
         };
-        let chosen = match (chosen, self.most_rows) {
-            (Some(chosen), Some(most)) if rows.is_some() && chosen.len() > most => {
-                let mut kept = ctx.seed.rng().sample(chosen.len(), most);
+        // Out of bag, rows that were not drawn count as unseen, which those with a drawn row in their group are not.
+        let most = self.most_rows.filter(|_| rows.is_some() || task.groups.is_none());
+        let n = chosen.as_ref().map_or(task.y.len(), Vec::len);
+        let chosen = match most {
+            Some(most) if n > most => {
+                let mut kept = ctx.seed.rng().sample(n, most);
                 kept.sort_unstable();
-                Some(kept.iter().map(|&i| chosen[i]).collect())
+                Some(kept.into_iter().map(|i| chosen.as_ref().map_or(i, |chosen| chosen[i])).collect())
             }
-            (chosen, _) => chosen,
+            _ => chosen,
         };
         let Some(chosen) = chosen else {
             return Ok(Fitted { model: learner.fit(task, ctx)?, rows: all() });
@@ -175,10 +182,23 @@ fn own_held_out(task: &CrossTask<'_>, full: &Fitted) -> Result<Option<Vec<f64>>>
     // Other arms' rows, and the odd row that no part of the learner left out.
     let rest: Vec<usize> = (0..out.len()).filter(|&i| !out[i].is_finite()).collect();
     if !rest.is_empty() {
-        let predicted = full.model.predict(&task.rows.x.select(&rest))?;
+        let predicted = predict_rows(full.model.as_ref(), task.rows.x, &rest)?;
         rest.iter().zip(predicted).for_each(|(&i, v)| out[i] = v);
     }
     Ok(Some(out))
+}
+
+/// Predictions of some rows, which are copied a part at a time.
+fn predict_rows(model: &dyn FittedRegressor, x: &Features, rows: &[usize]) -> Result<Vec<f64>> {
+    let at_a_time = (MOST_CELLS_AT_ONCE / x.n_cols().max(1)).max(LEAST_ROWS_AT_ONCE);
+    if rows.len() <= at_a_time {
+        return model.predict(&x.select(rows));
+    }
+    let mut out = Vec::with_capacity(rows.len());
+    for part in rows.chunks(at_a_time) {
+        out.extend(model.predict(&x.select(part))?);
+    }
+    Ok(out)
 }
 
 /// One model per fold, and its predictions for the rows that the fold holds out.
@@ -201,7 +221,7 @@ pub fn fit_folds(
 ) -> Result<FoldFits> {
     let fit = |(k, fold): (usize, &Fold)| -> Result<_> {
         let fitted = task.fit(Some(&fold.train), learner, &ctx.with_seed(seeds.indexed(k as u64)))?;
-        let predicted = fitted.model.predict(&task.rows.x.select(&fold.held_out))?;
+        let predicted = predict_rows(fitted.model.as_ref(), task.rows.x, &fold.held_out)?;
         Ok((fitted.model, predicted))
     };
     // Every fold at work holds a copy of most rows, and what its learner makes of them.

@@ -54,7 +54,7 @@ type ArmRows = ([usize; 2], [f64; 2]);
 
 impl RowEvidence<'_> {
     /// The average of a group with its rows' influence, or why there is none.
-    fn average(&self, group: &[usize]) -> Result<(ArmRows, std::result::Result<Influenced, String>)> {
+    fn average<'g>(&self, group: &'g [usize]) -> Result<(ArmRows, std::result::Result<Influenced<'g>, String>)> {
         let n = [0, 1].map(|arm| group.iter().filter(|&&i| self.rows.t[i] == arm).count());
         let effective = effective_rows(self.rows, self.nuisance, self.inverse_weights, self.estimand, group);
         for (arm, name) in ["untreated", "treated"].into_iter().enumerate() {
@@ -92,7 +92,7 @@ pub fn group_estimates(
     seed: Seed,
 ) -> Result<Vec<GroupEstimate>> {
     let averages = groups.iter().map(|group| evidence.average(group)).collect::<Result<Vec<_>>>()?;
-    let carried: Vec<&Influenced> = averages.iter().filter_map(|(_, average)| average.as_ref().ok()).collect();
+    let carried: Vec<&Influenced<'_>> = averages.iter().filter_map(|(_, average)| average.as_ref().ok()).collect();
     let mut band = Band::of(&carried, evidence.rows.groups, LEVEL, seed);
     if considered > groups.len() {
         band.width = band.width.max(normal_quantile(1.0 - (1.0 - LEVEL) / (2.0 * considered as f64)));

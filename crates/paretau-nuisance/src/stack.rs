@@ -46,6 +46,9 @@ pub struct StackPlan {
     pub repeats: usize,
     /// Whether the outcomes' models are kept for new rows; forests of many rows take more memory than the rows.
     pub keeps_outcome_models: bool,
+    /// Most rows that a learner is given, drawn at random from more. A learner works on copies of its rows, so this, and not
+    /// the size of the data, is what their memory grows with.
+    pub most_rows: usize,
 }
 
 impl StackPlan {
@@ -55,12 +58,41 @@ impl StackPlan {
     const REPEATS: usize = 3;
     /// Cells up to which data count as small.
     const SMALL: usize = 1_000_000;
+    /// Cells, stored ones of sparse features, that a learner is given at most.
+    const MOST_CELLS: usize = 1 << 23;
+    /// Rows that it is given however wide they are.
+    const LEAST_ROWS: usize = 50_000;
+    /// Share of those rows that the rarer class of a 0/1 target must have for rows to be left out.
+    const RARE: f64 = 0.1;
 
-    /// The usual plan for so many rows and columns: three splits, one where that would take long and changes little. The
-    /// outcomes' models are not kept.
-    pub fn usual(candidates: Vec<Candidate>, n_rows: usize, n_cols: usize) -> Self {
-        let repeats = if n_rows.saturating_mul(n_cols) <= Self::SMALL { Self::REPEATS } else { 1 };
-        Self { candidates, folds: Self::FOLDS, repeats, keeps_outcome_models: false }
+    /// The usual plan for these features: three splits, one where that would take long and changes little. The outcomes'
+    /// models are not kept.
+    pub fn usual(candidates: Vec<Candidate>, x: &Features) -> Self {
+        let is_small = x.n_rows().saturating_mul(x.n_cols()) <= Self::SMALL;
+        let repeats = if is_small { Self::REPEATS } else { 1 };
+        let most_rows = Self::most_rows(x);
+        Self { candidates, folds: Self::FOLDS, repeats, keeps_outcome_models: false, most_rows }
+    }
+
+    /// Most rows of these features that a learner is given: more would hardly predict better, and take time and memory.
+    pub fn most_rows(x: &Features) -> usize {
+        let stored = match x {
+            Features::Dense(m) => m.values().len(),
+            Features::Sparse(m) => m.values().len(),
+        };
+        let per_row = stored.div_ceil(x.n_rows().max(1)).max(1);
+        (Self::MOST_CELLS / per_row).max(Self::LEAST_ROWS)
+    }
+
+    /// The same for a target: of a rare class no rows are left out.
+    fn most_rows_for(&self, task: &CrossTask<'_>, scored: &[bool]) -> usize {
+        if task.rows.target == Target::Mean {
+            return self.most_rows;
+        }
+        let rows = scored.iter().filter(|own| **own).count().max(1) as f64;
+        let ones = task.rows.y.iter().zip(scored).filter(|(y, own)| **own && **y > 0.5).count() as f64;
+        let rarer = (ones / rows).min(1.0 - ones / rows);
+        (self.most_rows as f64 / (rarer / Self::RARE).min(1.0)) as usize
     }
 }
 
@@ -287,6 +319,7 @@ impl Stacking<'_> {
         (further, loss, keeps_models): (Option<(&'static str, Vec<f64>)>, Loss, bool),
         ctx: &FitContext<'_>,
     ) -> Result<Mixture> {
+        let task = &CrossTask { most_rows: Some(self.plan.most_rows_for(task, scored)), ..*task };
         let mut held_out: Vec<(&'static str, Vec<f64>)> = vec![(MEAN, self.means(task, scored))];
         let leans = further.is_some();
         let mut models = vec![];

@@ -18,6 +18,7 @@ mod metrics;
 mod model;
 mod registry;
 mod scored_rows;
+mod shapley;
 mod simulate;
 mod table;
 mod tasks;
@@ -50,6 +51,8 @@ mod _paretau {
     use crate::registry::{describe, describe_all, list_metrics};
     #[pymodule_export]
     use crate::scored_rows::ScoredRows;
+    #[pymodule_export]
+    use crate::shapley::tree_shapley;
     #[pymodule_export]
     use crate::simulate::simulate;
     #[pymodule_export]

@@ -220,6 +220,19 @@ impl Model {
         self.inner.encoder().columns().iter().map(|column| column.name.clone()).collect()
     }
 
+    /// The rows as the model reads them: a dense matrix, row after row.
+    fn encoded<'py>(&self, py: Python<'py>, table: &Bound<'py, Table>) -> PyResult<Out<'py>> {
+        let table = table.borrow_mut().take()?;
+        let values = detach(py, to_py, || {
+            let (x, _) = self.inner.encoder().transform(&table)?;
+            let d = x.n_cols();
+            let mut values = vec![0.0; x.n_rows() * d];
+            values.chunks_mut(d.max(1)).enumerate().for_each(|(i, row)| x.copy_row(i, row));
+            Ok(values)
+        })?;
+        Ok(to_array(py, values))
+    }
+
     /// Effects of the rows of an Arrow IPC stream, as another: the columns of `paretau effect`.
     #[pyo3(signature = (stream, *, id, level, kind, n_jobs))]
     fn score_stream<'py>(

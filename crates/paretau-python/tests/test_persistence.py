@@ -42,6 +42,23 @@ def test_round_trips(estimator, data, tmp_path, way, named):
     assert clone(back).get_params() == est.get_params()
 
 
+@pytest.mark.filterwarnings("error")
+def test_columns_that_are_called_like_a_matrix_are_read_by_name(data, tmp_path):
+    names = [f"x{j}" for j in range(1, 6)]
+    frame = pd.DataFrame(data.X, columns=names).assign(more="text")
+    est = paretau.LinearEffect().fit(frame[names], data.y, treatment=data.treatment)
+    est.save(tmp_path / "a.paretau")
+    back = paretau.load(tmp_path / "a.paretau")
+    expected = est.effect(frame[names])
+    # Further columns, another order, and rows without names.
+    for rows in (frame, frame[["more", *reversed(names)]], data.X):
+        np.testing.assert_array_equal(back.effect(rows), expected)
+    with pytest.raises(ValueError, match="no column 'x3'"):
+        back.effect(frame.drop(columns="x3"))
+    score = {"y": data.y, "treatment": data.treatment}
+    assert back.evaluate(frame, in_sample=True, **score) == est.evaluate(frame[names], in_sample=True, **score)
+
+
 def test_constant_columns_are_counted_after_loading(data, tmp_path):
     x = np.column_stack([np.ones(len(data.y)), data.X])
     est = paretau.LinearEffect().fit(x, data.y, treatment=data.treatment)

@@ -8,6 +8,8 @@ from math import factorial
 import numpy as np
 import paretau
 import pytest
+from paretau import _shap, _shap_trees, _tables
+from paretau._model_state import State
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +58,63 @@ def test_values_add_up_and_orders_approach_the_exact_ones(data, forest):
     assert abs(z).max() < 5
     again = forest.shap_values(x, background=background, permutations=3)
     np.testing.assert_array_equal(drawn.values, again.values)
+
+
+def by_subsets(est, x, background):
+    """Exact values by all subsets of the columns, whatever the estimator."""
+    rows, against = _tables.read(x), _tables.read(background)
+    return _shap.explain(lambda some: est.effect(some), rows, against, "exact", np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: paretau.TLearner(base="boosting"),
+        lambda: paretau.TLearner(base={"name": "forest", "params": {"n_estimators": 20}}),
+        lambda: paretau.SLearner(base="boosting"),
+        lambda: paretau.DRLearner(base={"name": "forest", "params": {"n_estimators": 20}}),
+        lambda: paretau.RLearner(base="stack"),
+        lambda: paretau.LinearEffect(),
+    ],
+    ids=["T boosting", "T forest", "S boosting", "DR forest", "R stack", "line"],
+)
+def test_trees_that_are_walked_give_what_all_subsets_give(make, data):
+    gaps = data.X.copy()
+    gaps[::7, 1] = np.nan
+    est = make().fit(gaps, data.y, treatment=data.treatment)
+    x, background = gaps[:6], gaps[100:130]
+    found = est.shap_values(x, background=background, permutations="exact")
+    assert _shap_trees.parts(State.of(est.model_).part("fitted"), 1, 1) is not None
+    values, base, _ = by_subsets(est, x, background)
+    np.testing.assert_allclose(found.values, values, atol=1e-6)
+    np.testing.assert_allclose(found.base_values, base, atol=1e-9)
+
+
+def test_many_columns_of_trees_are_exact_and_those_of_a_causal_forest_have_errors():
+    wide = paretau.make_synthetic(n=300, d=21, random_state=0)
+    boosted = paretau.TLearner(base="boosting").fit(wide.X, wide.y, treatment=wide.treatment)
+    found = boosted.shap_values(wide.X[:5], background=wide.X[50:80])
+    assert found.values.shape == (5, 21) and (found.standard_errors == 0).all()
+    np.testing.assert_allclose(found.values.sum(axis=1) + found.base_values, boosted.effect(wide.X[:5]), atol=1e-6)
+    drawn = boosted.shap_values(wide.X[:5], background=wide.X[50:80], permutations=2)
+    off = drawn.standard_errors > 0
+    assert np.abs((drawn.values - found.values)[off] / drawn.standard_errors[off]).max() < 6
+    forest = paretau.CausalForest(n_estimators=20).fit(wide.X, wide.y, treatment=wide.treatment)
+    assert (forest.shap_values(wide.X[:2], background=wide.X[50:55]).standard_errors > 0).any()
+
+
+def test_levels_of_text_belong_to_their_column_when_trees_are_walked():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    n = 600
+    frame = pd.DataFrame({"age": rng.normal(50, 10, n), "town": rng.choice(["Oslo", "Lima", "Bern", None], n)})
+    t = rng.integers(0, 2, n)
+    y = t * np.where(frame["town"] == "Oslo", 2.0, 0.1 * frame["age"]) + rng.normal(size=n)
+    est = paretau.TLearner(base="boosting").fit(frame, y, treatment=t)
+    found = est.shap_values(frame.iloc[:8], background=frame.iloc[100:120])
+    values, _, _ = by_subsets(est, frame.iloc[:8], frame.iloc[100:120])
+    np.testing.assert_allclose(found.values, values, atol=1e-6)
+    assert found.feature_names == ["age", "town"]
 
 
 def test_frames_with_text_and_several_arms():

@@ -110,7 +110,7 @@ impl Assessment {
     /// Assesses a fit, one treated arm after the other.
     pub(crate) fn of(fitted: &Fitted, request: &AssessmentRequest<'_>, ctx: &FitContext<'_>) -> Result<Self> {
         let own = fitted.prepared.encoded_for(nuisances::HANDLES)?;
-        let readable = own.as_ref().unwrap_or(&fitted.prepared);
+        let readable = own.as_ref().and_then(|own| own.rows.as_ref()).unwrap_or(&fitted.prepared);
         let assigned = &fitted.prepared.assigned;
         let arm = |k: usize, against_control: Option<AgainstControl>| {
             let n_rows = assigned.t.iter().filter(|&&t| usize::from(t) == k).count();

@@ -72,6 +72,7 @@ mod roles_test;
 mod scale;
 mod scored_rows;
 mod sensitivity;
+pub mod shapley;
 mod stack_base;
 mod summary;
 pub mod task;

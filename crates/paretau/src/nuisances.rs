@@ -38,12 +38,12 @@ pub(crate) fn of_design_keeping(
     ctx: &FitContext<'_>,
 ) -> Result<StackedNuisances> {
     ctx.event(&Event::Stage { name: "cross-fitting nuisances".to_owned(), total: None });
-    let (n, d) = (design.n_rows(), design.x().n_cols());
+    let (n, d) = (design.n_rows().min(StackPlan::most_rows(design.x())), design.x().n_cols());
     let candidates = BASES.iter().filter(|base| base.most_columns().is_none_or(|most| d <= most)).filter_map(|base| {
         let params = base.for_nuisances(n)?;
         Some(base.build(&params).map(|learner| Candidate { name: base.name(), learner }))
     });
-    let plan = StackPlan { keeps_outcome_models, ..StackPlan::usual(candidates.collect::<Result<_>>()?, n, d) };
+    let plan = StackPlan { keeps_outcome_models, ..StackPlan::usual(candidates.collect::<Result<_>>()?, design.x()) };
     if plan.candidates.is_empty() {
         return Err(Error::internal("cross-fitting nuisances", "no base learner takes part"));
     }

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use paretau_core::{Design, Effects, Handles, OutcomeKind, Result};
+use paretau_core::{Design, Effects, Features, Handles, OutcomeKind, Result};
 use paretau_data::{Assigned, Encoder, EncoderPolicy, RoleSpec, Table, assign, assign_all_arms};
 
 /// Which rows of a table with several values of the treatment take part.
@@ -62,7 +62,7 @@ impl Prepared {
     }
 
     /// The same rows encoded for someone else; `None` when that is the encoding they have.
-    pub(crate) fn encoded_for(&self, handles: Handles) -> Result<Option<Self>> {
+    pub(crate) fn encoded_for(&self, handles: Handles) -> Result<Option<EncodedFor>> {
         let encoder = match &self.for_nuisances {
             Some(encoder) => encoder.clone(),
             None => {
@@ -73,10 +73,21 @@ impl Prepared {
         if encoder == self.encoder {
             return Ok(None);
         }
+        // Two encodings of the same columns differ in what they make of gaps; of numbers without any they make the same.
+        let is_sparse = matches!(self.design.x(), Features::Sparse(_));
+        let reads_sparse = self.encoder.reads_sparse() || encoder.reads_sparse();
+        if encoder.columns() == self.encoder.columns() && !self.design.x().has_missing() && !is_sparse && !reads_sparse
+        {
+            return Ok(Some(EncodedFor { encoder, rows: None }));
+        }
         let (x, _) = encoder.transform(&self.assigned.features)?;
         let design = self.assigned.design(x, encoder.columns().to_vec())?;
         let design = design.with_outcome(self.design.outcome())?;
-        Ok(Some(Self { assigned: self.assigned.clone(), encoder, design, for_nuisances: None }))
+        let assigned = without_features(&self.assigned);
+        Ok(Some(EncodedFor {
+            encoder: encoder.clone(),
+            rows: Some(Self { assigned, encoder, design, for_nuisances: None }),
+        }))
     }
 
     /// What was done to the data.
@@ -110,6 +121,34 @@ impl Prepared {
         let design = design.with_outcome(self.design.outcome())?;
         Ok(Self { assigned, encoder: self.encoder.clone(), design, for_nuisances: self.for_nuisances.clone() })
     }
+}
+
+/// The rows in their roles without the columns of the table, which are as large as all else together.
+fn without_features(assigned: &Assigned) -> Assigned {
+    Assigned {
+        features: Table::default(),
+        rows: assigned.rows.clone(),
+        t: assigned.t.clone(),
+        y: assigned.y.clone(),
+        weight: assigned.weight.clone(),
+        propensity: assigned.propensity.clone(),
+        groups: assigned.groups.clone(),
+        id: None,
+        oracle: None,
+        arms: assigned.arms.clone(),
+        notes: vec![],
+        warnings: vec![],
+        rows_left_out: assigned.rows_left_out,
+        left_out: assigned.left_out,
+    }
+}
+
+/// How rows are read by others than the estimator.
+pub(crate) struct EncodedFor {
+    /// Their encoder.
+    pub(crate) encoder: Encoder,
+    /// The rows as it encodes them, without the columns of the table; `None` where that is the matrix that the estimator has.
+    pub(crate) rows: Option<Prepared>,
 }
 
 /// The rows of the control and of one other arm, which is then the treated one; borrowed where these are all rows.

@@ -115,6 +115,7 @@ class Estimator(Questions, Lines, Exports, Output, BaseEstimator):
         self._fit_table(table, roles, None if intervals is None else int(intervals), executor)
         self._control = control
         self._names = names
+        self._may_have_names = False
         self._treatment_column = column
         self.n_features_in_ = x.n_cols
         if x.names is not None:
@@ -394,14 +395,20 @@ class Estimator(Questions, Lines, Exports, Output, BaseEstimator):
         return hasattr(self, "model_")
 
     def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import RegressorTags
+
         tags = super().__sklearn_tags__()
+        # It predicts a number per row, which is what `partial_dependence` and its kin ask for; of the outcome it is a poor guess.
+        tags.estimator_type = "regressor"
+        tags.regressor_tags = RegressorTags(poor_score=True)
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
+        own: Any = super().__getstate__()
+        state: dict[str, Any] = dict(own)
         if "model_" in state:
             state["model_"] = state["model_"].to_bytes(pickled=True)
         return state
@@ -547,11 +554,18 @@ class Estimator(Questions, Lines, Exports, Output, BaseEstimator):
         """The columns of a frame to read: those of the fit. None when frame and fit do not both have names."""
         return set(self._names) if hasattr(self, "feature_names_in_") and _frames.is_frame(X) else None
 
+    def _goes_by_name(self, names: Any) -> bool:
+        """Whether columns of these names are found by name: after a fit with names, and for a loaded model, which may have had
+        names and does not know, if they share any with its own."""
+        if hasattr(self, "feature_names_in_"):
+            return True
+        return getattr(self, "_may_have_names", False) and not set(self._names).isdisjoint(names)
+
     def _named(self, x: _tables.Input) -> _tables.Input:
         """`X` with the columns of the fit: by name where both have names, else by place."""
         fitted_with_names = hasattr(self, "feature_names_in_")
         name = type(self).__name__
-        if x.names is not None and fitted_with_names:
+        if x.names is not None and self._goes_by_name(x.names):
             absent = [n for n in self._names if n not in set(x.names)]
             if absent:
                 raise SchemaError(

@@ -182,10 +182,12 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     names = model.encoded_names() if model.reads_sparse() else about["roles"]["features"] or model.input_names()
     if any("*" in name or "?" in name for name in names):
         names = model.input_names()
-    # A matrix had no names at fit; the ones that it was given are x1, x2, … in order.
+    # A matrix had no names at fit; the ones that it was given are x1, x2, … in order. Columns of a frame or file may be called so,
+    # too, and the model does not tell: a frame with such names is then read by name, anything else by place.
     if names == [f"x{j}" for j in range(1, len(names) + 1)]:
         estimator._names = list(names)
         estimator.n_features_in_ = len(names)
+        estimator._may_have_names = True
     else:
         _adopt_names(estimator, names)
     estimator._treatment_column = None

@@ -261,8 +261,8 @@ def toc(ranking: Ranking, ax: Any = None) -> Any:
     ax.fill_between(ranking.q, low, high, color=_CONTROL, alpha=0.25, linewidth=0, label=label)
     ax.plot(ranking.q, ranking.toc, "o-", markersize=3, color=_CONTROL)
     ax.axhline(0.0, color=_ACCENT, linewidth=0.8)
-    low, high = ranking.conf_int()
-    interval = f"at least {low:.3g}" if ranking.one_sided else f"{low:.3g} to {high:.3g}"
+    lower, upper = ranking.conf_int()
+    interval = f"at least {lower:.3g}" if ranking.one_sided else f"{lower:.3g} to {upper:.3g}"
     title = f"Targeting curve: {ranking.target} {ranking.estimate:.3g} ({interval})"
     ax.set(xlabel="share treated, highest priority first", ylabel="effect of the share minus that of all", title=title, xlim=(0, 1))
     ax.legend(frameon=False)

@@ -63,7 +63,7 @@ impl Common<'_> {
         fingerprint.add(&prepared.assigned, prepared.design.x());
         let fitted = Fitted::new(self.estimator, prepared, (self.entry.info().name, &self.roles.outcome), ctx)?;
         let own = fitted.prepared.encoded_for(nuisances::HANDLES)?;
-        let readable = own.as_ref().unwrap_or(&fitted.prepared);
+        let readable = own.as_ref().and_then(|own| own.rows.as_ref()).unwrap_or(&fitted.prepared);
         let pair = fitted.prepared.pair(1, &fitted.predictions[0])?;
         let stacked = stack(readable, &fitted, (1, false), ctx)?;
         let report = NuisanceReport::of(&stacked, &pair.design);
