@@ -10,8 +10,10 @@ use serde::{Deserialize, Serialize};
 
 /// Code of a missing value in a query row; larger than any bin.
 pub(crate) const MISSING: u16 = u16::MAX;
-/// Columns that a tree can name.
-pub(crate) const MOST_COLUMNS: usize = u16::MAX as usize;
+/// Columns up to which the nodes of a tree name them alone; beyond, upper halves of their numbers stand beside the nodes.
+pub(crate) const NARROW: usize = u16::MAX as usize;
+/// Most codes of a wider table.
+const MOST_CODES: usize = 1 << 32;
 
 /// Largest number of levels that a categorical column keeps apart: a set of them is 256 bits.
 pub(crate) const MAX_LEVELS: usize = 256;
@@ -72,9 +74,13 @@ impl Bins {
     /// Bins for the columns of `x`, at most `max_bins` each, one of them kept for missing values where there are any.
     pub(crate) fn fit(x: &Features, columns: &[Column], max_bins: usize) -> Result<Self> {
         let n_cols = x.n_cols();
-        if n_cols > MOST_COLUMNS {
+        // A sparse file of modest size could ask for more than any memory.
+        if n_cols > NARROW && n_cols.saturating_mul(x.n_rows()) > MOST_CODES {
             return Err(Error::unfit(format!(
-                "a forest takes at most {MOST_COLUMNS} feature columns, there are {n_cols}; select or combine columns",
+                "trees would hold {} GiB of codes for {} rows of {n_cols} feature columns; select or combine columns, or use an \
+                 estimator of lines such as `lr-2`",
+                n_cols.saturating_mul(x.n_rows()) >> 30,
+                x.n_rows()
             )));
         }
         let by_column = SparseColumns::of(x);

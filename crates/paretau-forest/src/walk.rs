@@ -223,7 +223,7 @@ impl Walker {
                 let ends = walk(forest, [at; WAYS], &self.codes, n, ways, [first_set; WAYS]);
                 ways.iter().zip(ends).for_each(|(&row, end)| out[row] = leaf_of(forest, end));
             } else {
-                let feature = usize::from(node.feature);
+                let feature = forest.column(at);
                 let column = &self.codes[feature * n..(feature + 1) * n];
                 let middle = part_rows(node, rows, (other, usize::from(start)), column, sets) as u16;
                 self.stack.push(Pending { node: node.index() + 1, start: middle, end, side: 1 - side });
@@ -342,11 +342,13 @@ fn walk(
 ) -> [u32; WAYS] {
     let nodes = &forest.nodes[..];
     let has_sets = !forest.sets.is_empty();
+    let is_wide = !forest.high.is_empty();
     loop {
         let mut moving = false;
         for k in 0..WAYS {
             let node = nodes[at[k] as usize];
-            let code = codes[usize::from(node.feature) * n + row[k]];
+            let column = if is_wide { forest.column(at[k]) } else { usize::from(node.feature) };
+            let code = codes[column * n + row[k]];
             let right = if has_sets {
                 node.right(code, &forest.sets[first_set[k] as usize..])
             } else {
