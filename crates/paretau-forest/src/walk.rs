@@ -93,7 +93,24 @@ impl Default for Walker {
 impl Forest {
     /// Calls `each` for blocks of new rows, with the leaves they fall into; results in the rows' order.
     pub(crate) fn map_blocks<T: Send>(&self, x: &Features, each: impl Fn(&Block<'_>) -> Vec<T> + Sync) -> Vec<T> {
-        self.blocks(x.n_rows(), None, |rows, codes| self.bins.encode(x, rows, codes), each)
+        let used = self.few_columns();
+        let encode = |rows: Range<usize>, codes: &mut Vec<u16>| match &used {
+            Some(used) => self.bins.encode_some(x, used, rows, codes),
+            None => self.bins.encode(x, rows, codes),
+        };
+        self.blocks(x.n_rows(), None, encode, each)
+    }
+
+    /// The columns that the trees look at, if they are few among many.
+    fn few_columns(&self) -> Option<Vec<usize>> {
+        if self.nodes.len() >= self.bins.n_cols() {
+            return None;
+        }
+        let inner = (0..self.nodes.len() as u32).filter(|&at| !self.nodes[at as usize].is_leaf());
+        let mut used: Vec<usize> = inner.map(|at| self.column(at)).collect();
+        used.sort_unstable();
+        used.dedup();
+        Some(used)
     }
 
     /// The same for the training rows, with only those trees that have not seen the row.

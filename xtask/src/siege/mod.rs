@@ -147,7 +147,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
                 tally.faults.iter().for_each(|fault| println!("{name}: {fault}"));
             }
             // A campaign that is stopped leaves its figures.
-            std::fs::write(&place, table(&tallies, &attacks, start.elapsed(), profile))?;
+            write(&place, &table(&tallies, &attacks, start.elapsed(), profile))?;
             println!("{total} kills, {faults} faults, {:.0} s", start.elapsed().as_secs_f64());
         }
         // With hours given, they decide.
@@ -156,7 +156,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
         }
     }
     let text = table(&tallies, &attacks, start.elapsed(), profile);
-    std::fs::write(&place, &text)?;
+    write(&place, &text)?;
     println!("{text}");
     let faults: Vec<&String> = tallies.iter().flat_map(|(_, tally)| &tally.faults).collect();
     let broken = attacks.iter().filter(|attack| attack.fault.is_some()).count();
@@ -166,6 +166,15 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     }
     let _ = std::fs::remove_dir_all(&field.folder);
     let _ = std::fs::remove_file(&field.program);
+    Ok(())
+}
+
+/// Writes the figures; how people read the last ones stays below them.
+fn write(place: &Path, figures: &str) -> Result<()> {
+    const READING: &str = "\n## Reading\n";
+    let old = std::fs::read_to_string(place).unwrap_or_default();
+    let reading = old.find(READING).map_or("", |at| &old[at..]);
+    std::fs::write(place, format!("{figures}{reading}"))?;
     Ok(())
 }
 
