@@ -9,6 +9,17 @@ use paretau::{ErrorKind, FitOptions, Model, Params, Seed, State, Tensor, model_f
 use paretau_study::experiment::{Cell, Plan, Record};
 use serde_json::Value;
 
+/// Makes the calling thread the only one that works: handing each of the small pieces to others would take longer than they do, and
+/// a fuzzer is to see all that an input reaches. Results do not depend on it.
+fn alone() {
+    static ALONE: Once = Once::new();
+    ALONE.call_once(|| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global();
+        // Whoever has started a pool already, as the harness without a fuzzer has, goes on with that.
+        drop(pool);
+    });
+}
+
 /// The folder that a target's files lie in, one per process and in memory where the system has such a folder: readers take
 /// paths, and a disk would be what is tested otherwise.
 fn folder() -> &'static Path {
@@ -37,6 +48,7 @@ pub fn read_pair(bytes: &[u8]) -> String {
 
 /// Reads the first of the files, which lie side by side.
 fn read_files(files: &[(&str, &[u8])]) -> String {
+    alone();
     let mut outcome = String::new();
     // Decoders of others may panic on damage, which the readers catch: only a panic that nobody catches is a finding, and
     // on that one the harness ends by itself. Its own hook would end at the caught ones, too.
@@ -112,6 +124,7 @@ pub fn model_bytes(which: usize) -> Vec<u8> {
 
 /// Loads the bytes; what loads must predict finite numbers or refuse, and have a page or refuse one.
 pub fn model_file(bytes: &[u8]) -> String {
+    alone();
     let model = match Model::from_bytes(bytes) {
         Ok(model) => model,
         Err(error) => return error.to_string(),
@@ -219,6 +232,7 @@ pub fn plan(bytes: &[u8]) -> String {
 /// The page of a run whose records are the bytes: a page or an error, in bounded time, without infinities. Bytes that are not
 /// text become the scores of records that are whole, so that any number reaches the axes.
 pub fn page(bytes: &[u8]) -> String {
+    alone();
     const PLAN: &str = "name = \"p\"\nsummary = \"s\"\n[[data]]\nname = \"d\"\nsimulator = \"synthetic\"\n\
                         realisations = [1, 2, 3]\n[[methods]]\nestimator = \"lr-1\"\n[[methods]]\nestimator = \"lr-2\"\n";
     let mut lines = bytes.to_vec();

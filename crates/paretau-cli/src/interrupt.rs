@@ -5,7 +5,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -83,9 +83,15 @@ pub(crate) fn saves_state(on: bool) {
 
 /// Removes what this process leaves in the folders it writes to: temporary files, whose names hold its number, and its claim
 /// to a part of a run, which holds it too.
-fn remove_temporaries() {
+pub(crate) fn remove_temporaries() {
     let own = std::process::id().to_string();
-    for folder in FOLDERS.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+    // A thread that holds the list for longer than a moment is one that waits for its end, without memory.
+    let folders = match FOLDERS.try_lock() {
+        Ok(folders) => folders.clone(),
+        Err(TryLockError::Poisoned(folders)) => folders.into_inner().clone(),
+        Err(TryLockError::WouldBlock) => return,
+    };
+    for folder in &folders {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let name = entry.file_name();
             let Some(name) = name.to_str().filter(|name| name.starts_with('.')) else { continue };

@@ -9,6 +9,7 @@ mod fault;
 mod interrupt;
 mod live_table;
 mod log;
+mod memory;
 mod out_path;
 mod output;
 mod print;
@@ -22,6 +23,7 @@ use clap::Parser as _;
 fn main() -> ExitCode {
     // First of all, so that no signal comes too early.
     fault::hold_back();
+    memory::reserve();
     interrupt::listen();
     let cli = match args::Cli::try_parse() {
         Ok(cli) => cli,

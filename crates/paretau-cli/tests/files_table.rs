@@ -124,6 +124,10 @@ fn faults(fixtures: &Fixtures, case: &Case) -> Vec<String> {
     if text.contains("panicked") {
         faults.push("panicked".to_owned());
     }
+    // The bound on memory would otherwise end in the same exit code as a refusal.
+    if text.contains("out of memory") {
+        faults.push("took all memory that there was".to_owned());
+    }
     if text.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}') {
         faults.push("steers the terminal".to_owned());
     }

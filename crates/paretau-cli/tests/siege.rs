@@ -536,3 +536,36 @@ fn no_number_of_threads_stops_the_work() {
     let named = command(at).args(&effect[..4]).env("RAYON_NUM_THREADS", "100000").output().unwrap();
     assert!(named.status.success() && String::from_utf8(named.stdout).unwrap() == one);
 }
+
+#[test]
+fn numbers_beyond_any_model_are_refused_by_whoever_computes_with_them() {
+    let folder = field();
+    let at = folder.path();
+    let text = fs::read_to_string(at.join("people.csv")).unwrap();
+    let (header, rows) = text.split_once('\n').unwrap();
+    let y = header.split(',').position(|name| name == "y").unwrap();
+    let mut huge = format!("{header}\n");
+    for row in rows.lines() {
+        let cells: Vec<String> = row
+            .split(',')
+            .enumerate()
+            .map(|(j, cell)| if j == y { format!("{cell}e40") } else { cell.to_owned() })
+            .collect();
+        writeln!(huge, "{}", cells.join(",")).unwrap();
+    }
+    fs::write(at.join("huge.csv"), huge).unwrap();
+    let roles = ["--treatment", "t", "--outcome", "y"];
+    for command in [
+        &["fit", "huge.csv", "--out", "huge.paretau"][..],
+        &["tune", "huge.csv", "-e", "lr-2"],
+        &["compare", "huge.csv"],
+        &["diagnose", "huge.csv"],
+        &["sensitivity", "model.paretau", "huge.csv"],
+        &["refute", "model.paretau", "huge.csv"],
+        &["policy", "model.paretau", "huge.csv"],
+        &["evaluate", "model.paretau", "huge.csv"],
+    ] {
+        let (exit, text) = refused(at, &[command, &roles].concat());
+        assert!(exit == 3 && text.contains("huge.csv") && text.contains("power of ten"), "{command:?}: {exit} {text}");
+    }
+}

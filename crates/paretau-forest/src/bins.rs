@@ -4,14 +4,18 @@
 //! A categorical column has one bin per level. Missing values have a code of their own. The codes of the training
 //! rows live in [`Codes`](crate::codes::Codes); here is what is needed to code any other row the same way.
 
+use std::ops::Range;
+
 use paretau_core::{Column, ColumnKind, Error, Features, Result};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// Code of a missing value in a query row; larger than any bin.
 pub(crate) const MISSING: u16 = u16::MAX;
-/// Columns that a tree can name.
-pub(crate) const MOST_COLUMNS: usize = u16::MAX as usize;
+/// Columns up to which the nodes of a tree name them alone; beyond, upper halves of their numbers stand beside the nodes.
+pub(crate) const NARROW: usize = u16::MAX as usize;
+/// Most codes of a wider table.
+const MOST_CODES: usize = 1 << 32;
 
 /// Largest number of levels that a categorical column keeps apart: a set of them is 256 bits.
 pub(crate) const MAX_LEVELS: usize = 256;
@@ -72,23 +76,30 @@ impl Bins {
     /// Bins for the columns of `x`, at most `max_bins` each, one of them kept for missing values where there are any.
     pub(crate) fn fit(x: &Features, columns: &[Column], max_bins: usize) -> Result<Self> {
         let n_cols = x.n_cols();
-        if n_cols > MOST_COLUMNS {
+        // A sparse file of modest size could ask for more than any memory.
+        if n_cols > NARROW && n_cols.saturating_mul(x.n_rows()) > MOST_CODES {
             return Err(Error::unfit(format!(
-                "a forest takes at most {MOST_COLUMNS} feature columns, there are {n_cols}; select or combine columns",
+                "trees would hold {} GiB of codes for {} rows of {n_cols} feature columns; select or combine columns, or use an \
+                 estimator of lines such as `lr-2`",
+                n_cols.saturating_mul(x.n_rows()) >> 30,
+                x.n_rows()
             )));
         }
         let by_column = SparseColumns::of(x);
-        let columns = (0..n_cols)
+        let (n, group) = (x.n_rows(), columns_at_once(x.n_rows()));
+        let bins_of = |j: usize, values: &[f64]| match columns.get(j).map(|c| c.kind) {
+            Some(ColumnKind::Categorical { levels }) => level_bins(values, levels as usize, max_bins),
+            _ => numeric_bins(values, max_bins),
+        };
+        let groups: Vec<Vec<ColumnBins>> = (0..n_cols.div_ceil(group))
             .into_par_iter()
-            .map_init(Vec::new, |values, j| {
-                column_values(x, by_column.as_ref(), j, values);
-                match columns.get(j).map(|c| c.kind) {
-                    Some(ColumnKind::Categorical { levels }) => level_bins(values, levels as usize, max_bins),
-                    _ => numeric_bins(values, max_bins),
-                }
+            .map_init(Vec::new, |values, k| {
+                let range = k * group..((k + 1) * group).min(n_cols);
+                values_of_columns(x, by_column.as_ref(), range.clone(), values);
+                range.zip(0..).map(|(j, at)| bins_of(j, &values[at * n..(at + 1) * n])).collect()
             })
             .collect();
-        Ok(Self { columns })
+        Ok(Self { columns: groups.into_iter().flatten().collect() })
     }
 
     /// Number of columns.
@@ -96,8 +107,20 @@ impl Bins {
         self.columns.len()
     }
 
+    /// The same for the given columns only, ascending; the codes of others are arbitrary.
+    pub(crate) fn encode_some(&self, x: &Features, used: &[usize], rows: Range<usize>, out: &mut Vec<u16>) {
+        let Features::Dense(m) = x else { return self.encode(x, rows, out) };
+        let n = rows.len();
+        out.clear();
+        out.resize(n * self.columns.len(), 0);
+        for (k, i) in rows.enumerate() {
+            let row = m.row(i);
+            used.iter().for_each(|&j| out[j * n + k] = self.columns[j].code(row[j]));
+        }
+    }
+
     /// Codes of the rows `rows` of `x`, column after column.
-    pub(crate) fn encode(&self, x: &Features, rows: std::ops::Range<usize>, out: &mut Vec<u16>) {
+    pub(crate) fn encode(&self, x: &Features, rows: Range<usize>, out: &mut Vec<u16>) {
         let n = rows.len();
         out.clear();
         match x {
@@ -151,17 +174,44 @@ impl SparseColumns {
     }
 }
 
-/// All values of column `j`, absent entries of a sparse matrix as zeros.
-pub(crate) fn column_values(x: &Features, by_column: Option<&SparseColumns>, j: usize, out: &mut Vec<f64>) {
+/// How many columns are taken out of a matrix at once. Of few rows several: a row's cells stand side by side in memory, and each
+/// cache line that is fetched then serves more than one column.
+pub(crate) fn columns_at_once(n_rows: usize) -> usize {
+    const CELLS: usize = 1 << 16;
+    const MOST: usize = 16;
+    (CELLS / n_rows.max(1)).clamp(1, MOST)
+}
+
+/// All values of some neighbouring columns, one after the other, absent entries of a sparse matrix as zeros.
+pub(crate) fn values_of_columns(
+    x: &Features,
+    by_column: Option<&SparseColumns>,
+    columns: Range<usize>,
+    out: &mut Vec<f64>,
+) {
+    let n = x.n_rows();
     out.clear();
     match (x, by_column) {
-        (Features::Dense(m), _) => out.extend(m.values().iter().skip(j).step_by(m.n_cols().max(1))),
-        (Features::Sparse(m), Some(columns)) => {
-            out.resize(m.n_rows(), 0.0);
-            let range = columns.start[j]..columns.start[j + 1];
-            columns.rows[range.clone()].iter().zip(&columns.values[range]).for_each(|(&i, &v)| out[i as usize] = v);
+        (Features::Dense(m), _) if columns.len() == 1 => {
+            out.extend(m.values().iter().skip(columns.start).step_by(m.n_cols().max(1)));
         }
-        (Features::Sparse(m), None) => out.resize(m.n_rows(), 0.0),
+        (Features::Dense(m), _) => {
+            out.resize(n * columns.len(), 0.0);
+            for i in 0..n {
+                m.row(i)[columns.clone()].iter().zip(0..).for_each(|(&v, at)| out[at * n + i] = v);
+            }
+        }
+        (Features::Sparse(_), Some(entries)) => {
+            out.resize(n * columns.len(), 0.0);
+            for (column, j) in out.chunks_exact_mut(n.max(1)).zip(columns) {
+                let range = entries.start[j]..entries.start[j + 1];
+                entries.rows[range.clone()]
+                    .iter()
+                    .zip(&entries.values[range])
+                    .for_each(|(&i, &v)| column[i as usize] = v);
+            }
+        }
+        (Features::Sparse(_), None) => out.resize(n * columns.len(), 0.0),
     }
 }
 
@@ -305,6 +355,8 @@ mod tests {
         let (mut a, mut b) = (vec![], vec![]);
         bins.encode(&dense, 0..3, &mut a);
         bins.encode(&sparse, 0..3, &mut b);
+        assert_eq!(a, b);
+        bins.encode_some(&dense, &[0, 1], 0..3, &mut b);
         assert_eq!(a, b);
         assert_eq!(a, [0, 1, 0, 1, 0, 2]);
     }

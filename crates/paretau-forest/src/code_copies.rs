@@ -17,7 +17,7 @@ const FAR_CELLS: usize = 1 << 21;
 pub(crate) struct CodeCopies<C> {
     /// Codes of the growing rows, column after column, without the columns whose unusual rows are listed.
     cells: Vec<C>,
-    /// Where each column is among them; `None` for the listed ones.
+    /// Where each column is among them; `None` for those that are not copied.
     slots: Vec<Option<usize>>,
     n_copied: usize,
     /// The same for the rows of a branch.
@@ -38,7 +38,7 @@ pub(crate) struct Copied<'a, C> {
 }
 
 impl<'a, C> Copied<'a, C> {
-    /// The codes of column `j`, unless it is one that lists its unusual rows.
+    /// The codes of column `j`, if they were copied.
     #[inline(always)]
     pub(crate) fn column(&self, j: usize) -> Option<&'a [C]> {
         let width = self.rows.len();
@@ -67,12 +67,17 @@ impl<C: Code> CodeCopies<C> {
         Self { far_cells, ..Self::default() }
     }
 
-    /// Copies the codes of a tree's growing rows; `cells` are the columns of `codes`.
-    pub(crate) fn start(&mut self, codes: &Codes, cells: &[C], grow: &[u32]) {
+    /// Copies the codes of a tree's growing rows; `cells` are the columns of `codes`. Not if the tree will look at few of the
+    /// columns: then they are read where they are.
+    pub(crate) fn start(&mut self, codes: &Codes, cells: &[C], grow: &[u32], pays: bool) {
         self.cells.clear();
         self.slots.clear();
         self.n_copied = 0;
         self.branch_floor = None;
+        if !pays {
+            self.slots.resize(codes.n_cols(), None);
+            return;
+        }
         for (column, unusual) in cells.chunks_exact(codes.n_rows).zip(&codes.unusual) {
             self.slots.push(unusual.is_empty().then_some(self.n_copied));
             if unusual.is_empty() {

@@ -3,7 +3,7 @@
 use paretau_core::Features;
 use rayon::prelude::*;
 
-use crate::bins::{Bins, MISSING, SparseColumns, column_values};
+use crate::bins::{Bins, MISSING, SparseColumns, columns_at_once, values_of_columns};
 
 /// A training code: a byte, or two bytes when every distinct value has its own.
 pub(crate) trait Code: Copy + Send + Sync + Into<u16> + 'static {
@@ -149,11 +149,15 @@ fn fill<C: Send + Default + Clone>(
     by_column: Option<&SparseColumns>,
     code: impl Fn(usize, f64) -> C + Sync,
 ) -> Vec<C> {
-    let n = x.n_rows();
-    let mut cells = vec![C::default(); n * x.n_cols()];
-    cells.par_chunks_mut(n.max(1)).enumerate().for_each_init(Vec::new, |values, (j, column)| {
-        column_values(x, by_column, j, values);
-        column.iter_mut().zip(values.iter()).for_each(|(cell, &v)| *cell = code(j, v));
+    let n = x.n_rows().max(1);
+    let group = columns_at_once(n);
+    let mut cells = vec![C::default(); x.n_rows() * x.n_cols()];
+    cells.par_chunks_mut(n * group).enumerate().for_each_init(Vec::new, |values, (k, columns)| {
+        let from = k * group;
+        values_of_columns(x, by_column, from..from + columns.len() / n, values);
+        for ((column, values), j) in columns.chunks_exact_mut(n).zip(values.chunks_exact(n)).zip(from..) {
+            column.iter_mut().zip(values).for_each(|(cell, &v)| *cell = code(j, v));
+        }
     });
     cells
 }

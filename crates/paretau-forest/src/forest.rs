@@ -24,6 +24,8 @@ pub(crate) struct Forest {
     /// Trees per bag.
     pub(crate) bag: usize,
     pub(crate) nodes: Vec<Node>,
+    /// Upper half of each node's column; empty where the lower halves are enough.
+    pub(crate) high: Vec<u16>,
     pub(crate) leaves: Vec<f32>,
     pub(crate) sets: Vec<LevelSet>,
     /// Root of each tree.
@@ -148,7 +150,17 @@ where
 
 impl Forest {
     pub(crate) fn empty(bins: Arc<Bins>, width: usize, bag: usize) -> Self {
-        Self { bins, width, bag, nodes: vec![], leaves: vec![], sets: vec![], roots: vec![], first_set: vec![] }
+        Self {
+            bins,
+            width,
+            bag,
+            nodes: vec![],
+            high: vec![],
+            leaves: vec![],
+            sets: vec![],
+            roots: vec![],
+            first_set: vec![],
+        }
     }
 
     /// Makes room for `n_trees` trees like the given ones, so that the arrays need not double.
@@ -168,8 +180,16 @@ impl Forest {
             leaf if leaf.is_leaf() => Node { child: leaf.child + leaf_at, ..*leaf },
             inner => Node { child: inner.child + node_at, ..*inner },
         }));
+        self.high.extend_from_slice(&tree.high);
         self.leaves.extend_from_slice(&tree.leaves);
         self.sets.extend_from_slice(&tree.sets);
+    }
+
+    /// The column that a node looks at.
+    #[inline(always)]
+    pub(crate) fn column(&self, at: u32) -> usize {
+        let high = self.high.get(at as usize).map_or(0, |&high| usize::from(high));
+        usize::from(self.nodes[at as usize].feature) | high << 16
     }
 
     /// Number of trees.

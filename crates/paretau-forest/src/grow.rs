@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use paretau_core::Rng;
 
+use crate::bins::NARROW;
 use crate::code_copies::CodeCopies;
 use crate::codes::{Code, Codes};
 use crate::leaf::LeafRule;
@@ -37,6 +38,17 @@ pub(crate) struct Growth {
     pub(crate) halfway: bool,
 }
 
+impl Growth {
+    /// About how many columns the nodes of a tree look at, those that several look at counted as often.
+    fn tried(&self, n_columns: usize, n_rows: usize) -> usize {
+        let per_node = match self.candidates {
+            Candidates::Poisson(mean) => mean as usize + 1,
+            Candidates::Fixed(k) => k.min(n_columns),
+        };
+        per_node.saturating_mul(n_rows / self.min_node_size.max(1) + 1)
+    }
+}
+
 /// The three rules that make a forest what it is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TreeRules<R, S, F> {
@@ -61,7 +73,7 @@ pub(crate) struct Workspace<C, const L: usize> {
     marks: Marks,
     search: Search<L>,
     /// Columns in the order in which they are tried.
-    columns: Vec<u16>,
+    columns: Vec<u32>,
     spare: Vec<u32>,
 }
 
@@ -84,13 +96,14 @@ impl<C, const L: usize> Default for Workspace<C, L> {
 
 impl<C: Code, const L: usize> Workspace<C, L> {
     /// Makes the buffers ready for the rows in `sample`, all of which wait at the root.
-    fn start(&mut self, codes: &Codes, cells: &[C]) {
+    fn start(&mut self, codes: &Codes, cells: &[C], growth: &Growth) {
         let (n_grow, n_honest) = (self.sample.grow.len(), self.sample.honest.len());
-        self.copies.start(codes, cells, &self.sample.grow);
+        let tried = growth.tried(codes.n_cols(), n_grow);
+        self.copies.start(codes, cells, &self.sample.grow, tried >= codes.n_cols());
         self.places.clear();
         self.places.extend(0..n_grow as u32);
         self.columns.clear();
-        self.columns.extend(0..codes.n_cols() as u16);
+        self.columns.extend(0..codes.n_cols() as u32);
         self.spare.resize(n_grow.max(n_honest).max(self.spare.len()), 0);
         self.stack.clear();
         self.stack.push(Pending { node: 0, grow: 0..n_grow, honest: 0..n_honest, depth: 0 });
@@ -124,10 +137,11 @@ where
     F: LeafRule,
     C: Code,
 {
-    work.start(codes, cells);
+    work.start(codes, cells, growth);
     let is_honest = !work.sample.honest.is_empty();
     let has_lists = codes.unusual.iter().any(|list| !list.is_empty());
-    let tree = Tree { nodes: vec![Node::leaf(INDEX)], ..Tree::default() };
+    let high = if codes.n_cols() > NARROW { vec![0] } else { vec![] };
+    let tree = Tree { nodes: vec![Node::leaf(INDEX)], high, ..Tree::default() };
     TreeGrower { rules, growth, codes, cells, is_honest, has_lists, rng, work, tree }.train()
 }
 
@@ -197,11 +211,11 @@ where
         let here = (&work.places[node.grow.clone()], &work.rows[..]);
         let view = node_view::<R, S, L>(&rules.split, here, &work.lanes, (honest_rows, marks));
         let copied = work.copies.current(&work.sample.grow);
-        let column = |feature: u16| {
-            let j = usize::from(feature);
+        let column = |feature: u32| {
+            let j = feature as usize;
             ColumnView {
                 feature,
-                codes: copied.column(j).unwrap_or_default(),
+                codes: copied.column(j),
                 all_codes: column_of(cells, codes, j),
                 missing: codes.missing[j],
                 categorical: codes.categorical[j],
@@ -221,6 +235,10 @@ where
         let child = self.tree.nodes.len() as u32;
         self.tree.nodes[node.node as usize] = inner(split, child, &mut self.tree.sets);
         self.tree.nodes.extend([Node::leaf(INDEX); 2]);
+        if !self.tree.high.is_empty() {
+            self.tree.high[node.node as usize] = (split.feature >> 16) as u16;
+            self.tree.high.extend([0; 2]);
+        }
         let (grow_at, honest_at) = (node.grow.start + n_left, node.honest.start + n_honest_left);
         let depth = node.depth + 1;
         self.work.stack.push(Pending {
@@ -239,7 +257,7 @@ where
 
     /// Moves the rows that go left to the front of the node's ranges; how many growing and honest rows that are.
     fn partition_rows(&mut self, node: &Pending, split: &Best) -> (usize, usize) {
-        let j = usize::from(split.feature);
+        let j = split.feature as usize;
         let (missing, all) = (self.codes.missing[j], column_of(self.cells, self.codes, j));
         let goes_left = |code: C| sends_left(split, code.into(), missing);
         let Workspace { sample, copies, places, spare, .. } = &mut *self.work;
@@ -289,8 +307,8 @@ fn best_of_columns<'a, Label, S: SplitRule<Label, L>, C: Code, const L: usize>(
     rule: &S,
     candidates: Candidates,
     node: &NodeView<'_, S::Bounds, L>,
-    column: impl Fn(u16) -> ColumnView<'a, C>,
-    (columns, rng, search): (&mut [u16], &mut Rng, &mut Search<L>),
+    column: impl Fn(u32) -> ColumnView<'a, C>,
+    (columns, rng, search): (&mut [u32], &mut Rng, &mut Search<L>),
 ) -> Option<Best> {
     let p = columns.len();
     let wanted = match candidates {
@@ -332,7 +350,7 @@ pub(crate) fn inner(best: &Best, child: u32, sets: &mut Vec<crate::tree::LevelSe
             (sets.len() - 1) as u16
         }
     };
-    Node { child: child | marks, feature: best.feature, cut }
+    Node { child: child | marks, feature: best.feature as u16, cut }
 }
 
 /// Moves rows that go left to the front, keeping the order on both sides; gives back how many there are.

@@ -15,8 +15,8 @@ pub(crate) fn importance(forest: &Forest, columns: &[Column]) -> Vec<Importance>
     for depth in 1..=MAX_DEPTH {
         let mut counts = vec![0_usize; shares.len()];
         let mut next = Vec::with_capacity(2 * level.len());
-        for node in level.iter().map(|&at| forest.nodes[at as usize]).filter(|node| !node.is_leaf()) {
-            counts[usize::from(node.feature)] += 1;
+        for (at, node) in level.iter().map(|&at| (at, forest.nodes[at as usize])).filter(|(_, node)| !node.is_leaf()) {
+            counts[forest.column(at)] += 1;
             next.extend([node.index(), node.index() + 1]);
         }
         let splits: usize = counts.iter().sum();

@@ -7,7 +7,7 @@ use paretau_core::{
 use paretau_kernels::numeric::weighted_mean;
 use serde::{Deserialize, Serialize};
 
-use crate::bins::{Bins, MOST_COLUMNS};
+use crate::bins::Bins;
 use crate::forest::GrowContext;
 use crate::grow::{Candidates, Growth};
 use crate::importance::importance;
@@ -294,10 +294,6 @@ impl BaseEntry for ForestBase {
         const MOST_ROWS: f64 = 50_000.0;
         let usual = ForestConfig::default().max_samples;
         Some(Params::none().with("max_samples", usual.min(MOST_ROWS / n_rows as f64).max(0.01)))
-    }
-
-    fn most_columns(&self) -> Option<usize> {
-        Some(MOST_COLUMNS)
     }
 
     fn build(&self, params: &Params) -> Result<Box<dyn Regressor>> {

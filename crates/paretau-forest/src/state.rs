@@ -22,7 +22,12 @@ impl Forest {
         let n = self.nodes.len();
         let mut put = |name: &str, tensor| state.tensors.insert(name.to_owned(), tensor);
         put("child", Tensor::U32(vec![n], self.nodes.iter().map(|node| node.child).collect()));
-        put("feature", narrow(self.nodes.iter().map(|node| node.feature)));
+        let feature = if self.high.is_empty() {
+            narrow(self.nodes.iter().map(|node| node.feature))
+        } else {
+            Tensor::U32(vec![n], (0..n as u32).map(|at| self.column(at) as u32).collect())
+        };
+        put("feature", feature);
         put("cut", narrow(self.nodes.iter().map(|node| node.cut)));
         put("leaves", Tensor::F32(vec![self.leaves.len() / self.width.max(1), self.width], self.leaves.clone()));
         put("roots", Tensor::U32(vec![self.roots.len()], self.roots.clone()));
@@ -35,7 +40,13 @@ impl Forest {
     /// The forest back, checked.
     pub(crate) fn load(state: &State, bins: Arc<Bins>) -> Result<Self> {
         let ForestFacts { width, bag } = state.parse()?;
-        let (child, feature, cut) = (u32s(state, "child")?, u16s(state, "feature")?, u16s(state, "cut")?);
+        let (child, cut) = (u32s(state, "child")?, u16s(state, "cut")?);
+        let (feature, high) = match state.tensors.get("feature") {
+            Some(Tensor::U32(_, columns)) => {
+                (columns.iter().map(|&j| j as u16).collect(), columns.iter().map(|&j| (j >> 16) as u16).collect())
+            }
+            _ => (u16s(state, "feature")?, vec![]),
+        };
         if child.len() != feature.len() || child.len() != cut.len() {
             return Err(Error::bad_model("a forest's node arrays differ in length"));
         }
@@ -52,7 +63,7 @@ impl Forest {
             .map(|w| std::array::from_fn(|k| u64::from(w[2 * k]) | u64::from(w[2 * k + 1]) << 32))
             .collect();
         let (roots, first_set) = (u32s(state, "roots")?.to_vec(), u32s(state, "first_set")?.to_vec());
-        let forest = Self { bins, width, bag, nodes, leaves: leaves.clone(), sets, roots, first_set };
+        let forest = Self { bins, width, bag, nodes, high, leaves: leaves.clone(), sets, roots, first_set };
         forest.check()?;
         Ok(forest)
     }
@@ -73,7 +84,7 @@ impl Forest {
             for at in self.roots[tree] as usize..end {
                 let node = self.nodes[at];
                 let index = node.index() as usize;
-                good &= usize::from(node.feature) < p && node.cut < u16::MAX;
+                good &= self.column(at as u32) < p && node.cut < u16::MAX;
                 good &= if node.is_leaf() {
                     index < n_leaves || index == INDEX as usize
                 } else {

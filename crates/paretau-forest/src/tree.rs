@@ -16,7 +16,8 @@ pub(crate) const INDEX: u32 = SET - 1;
 pub(crate) struct Node {
     /// Index of the left child, or of the leaf's statistics, with marks in the top bits.
     pub(crate) child: u32,
-    /// Column to look at.
+    /// Column to look at, or of its number the lower half where there are more columns than this can tell apart: the upper
+    /// halves then stand beside the nodes, so that nodes of narrow tables stay small.
     pub(crate) feature: u16,
     /// Codes up to and including this go left; with [`SET`], the number of the set within the tree.
     pub(crate) cut: u16,
@@ -83,6 +84,8 @@ pub(crate) fn contains(set: &LevelSet, code: u16) -> bool {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Tree {
     pub(crate) nodes: Vec<Node>,
+    /// Upper half of each node's column; empty where the lower halves are enough.
+    pub(crate) high: Vec<u16>,
     pub(crate) leaves: Vec<f32>,
     pub(crate) sets: Vec<LevelSet>,
 }
@@ -102,12 +105,15 @@ impl Tree {
             }
             let left = self.nodes[node.index() as usize];
             let right = self.nodes[node.index() as usize + 1];
+            let child = node.index() as usize;
             if left.is_empty_leaf() {
-                self.nodes[i] = right;
+                self.lift(i, child + 1);
             } else if right.is_empty_leaf() {
-                self.nodes[i] = left;
+                self.lift(i, child);
             }
         }
+        let is_wide = !self.high.is_empty();
+        let mut kept_high: Vec<u16> = self.high.first().copied().into_iter().collect();
         let mut kept = Vec::with_capacity(self.nodes.len());
         let mut stack = vec![(0_u32, self.nodes[0])];
         kept.push(self.nodes[0]);
@@ -119,11 +125,25 @@ impl Tree {
             kept[at as usize].child = (node.child & !INDEX) | first;
             let (left, right) = (self.nodes[node.index() as usize], self.nodes[node.index() as usize + 1]);
             kept.extend([left, right]);
+            if is_wide {
+                let child = node.index() as usize;
+                kept_high.extend_from_slice(&self.high[child..child + 2]);
+            }
             stack.push((first + 1, right));
             stack.push((first, left));
         }
         kept.shrink_to_fit();
+        kept_high.shrink_to_fit();
         self.nodes = kept;
+        self.high = kept_high;
+    }
+
+    /// Puts a node in the place of another.
+    fn lift(&mut self, to: usize, from: usize) {
+        self.nodes[to] = self.nodes[from];
+        if !self.high.is_empty() {
+            self.high[to] = self.high[from];
+        }
     }
 }
 
@@ -150,11 +170,13 @@ mod tests {
         let inner = |child, cut| Node { child, feature: 0, cut };
         let mut tree = Tree {
             nodes: vec![inner(1, 9), empty, inner(3, 8), Node::leaf(0), inner(5, 7), empty, Node::leaf(1)],
+            high: vec![1, 0, 2, 0, 3, 0, 0],
             leaves: vec![1.0, 2.0],
             sets: vec![],
         };
         tree.prune();
         assert_eq!(tree.nodes, vec![inner(1, 8), Node::leaf(0), Node::leaf(1)]);
+        assert_eq!(tree.high, [2, 0, 0]);
         let mut hopeless = Tree { nodes: vec![inner(1, 9), empty, empty], ..Tree::default() };
         hopeless.prune();
         assert_eq!(hopeless.nodes, vec![empty]);

@@ -93,7 +93,24 @@ impl Default for Walker {
 impl Forest {
     /// Calls `each` for blocks of new rows, with the leaves they fall into; results in the rows' order.
     pub(crate) fn map_blocks<T: Send>(&self, x: &Features, each: impl Fn(&Block<'_>) -> Vec<T> + Sync) -> Vec<T> {
-        self.blocks(x.n_rows(), None, |rows, codes| self.bins.encode(x, rows, codes), each)
+        let used = self.few_columns();
+        let encode = |rows: Range<usize>, codes: &mut Vec<u16>| match &used {
+            Some(used) => self.bins.encode_some(x, used, rows, codes),
+            None => self.bins.encode(x, rows, codes),
+        };
+        self.blocks(x.n_rows(), None, encode, each)
+    }
+
+    /// The columns that the trees look at, if they are few among many.
+    fn few_columns(&self) -> Option<Vec<usize>> {
+        if self.nodes.len() >= self.bins.n_cols() {
+            return None;
+        }
+        let inner = (0..self.nodes.len() as u32).filter(|&at| !self.nodes[at as usize].is_leaf());
+        let mut used: Vec<usize> = inner.map(|at| self.column(at)).collect();
+        used.sort_unstable();
+        used.dedup();
+        Some(used)
     }
 
     /// The same for the training rows, with only those trees that have not seen the row.
@@ -223,7 +240,7 @@ impl Walker {
                 let ends = walk(forest, [at; WAYS], &self.codes, n, ways, [first_set; WAYS]);
                 ways.iter().zip(ends).for_each(|(&row, end)| out[row] = leaf_of(forest, end));
             } else {
-                let feature = usize::from(node.feature);
+                let feature = forest.column(at);
                 let column = &self.codes[feature * n..(feature + 1) * n];
                 let middle = part_rows(node, rows, (other, usize::from(start)), column, sets) as u16;
                 self.stack.push(Pending { node: node.index() + 1, start: middle, end, side: 1 - side });
@@ -342,11 +359,13 @@ fn walk(
 ) -> [u32; WAYS] {
     let nodes = &forest.nodes[..];
     let has_sets = !forest.sets.is_empty();
+    let is_wide = !forest.high.is_empty();
     loop {
         let mut moving = false;
         for k in 0..WAYS {
             let node = nodes[at[k] as usize];
-            let code = codes[usize::from(node.feature) * n + row[k]];
+            let column = if is_wide { forest.column(at[k]) } else { usize::from(node.feature) };
+            let code = codes[column * n + row[k]];
             let right = if has_sets {
                 node.right(code, &forest.sets[first_set[k] as usize..])
             } else {

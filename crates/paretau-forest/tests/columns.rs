@@ -4,8 +4,11 @@
 mod common;
 
 use common::{mean, rmse};
-use paretau_core::{Column, ColumnKind, Dense, Features, FitContext, FittedRegressor, RegressionTask, Seed, Target};
-use paretau_forest::{ForestConfig, ForestRegressor, RegressionForest};
+use paretau_core::{
+    BaseEntry, Column, ColumnKind, Csr, Dense, Features, FitContext, FittedRegressor, Params, RegressionTask,
+    Regressor, Seed, Target,
+};
+use paretau_forest::{BOOSTING, FOREST, ForestConfig, ForestRegressor, RegressionForest};
 
 fn fit(x: &Features, columns: &[Column], y: &[f64]) -> RegressionForest {
     let config = ForestConfig { n_estimators: 100, max_features: Some(x.n_cols()), ..ForestConfig::default() };
@@ -108,4 +111,57 @@ fn probabilities_lie_strictly_inside_and_are_calibrated() {
     assert!(held_out.iter().all(|p| *p > 0.0 && *p < 1.0));
     assert!(rmse(held_out, &truth) < 0.1, "{}", rmse(held_out, &truth));
     assert!((mean(held_out) - mean(&y)).abs() < 0.01);
+}
+
+/// Rows of which one far column says something, with noise in some others and zeros everywhere else.
+fn wide(n: usize, p: usize, telling: usize) -> (Features, Vec<f64>) {
+    let mut rng = Seed(11).rng();
+    let (mut indptr, mut indices, mut values, mut y) = (vec![0], vec![], vec![], vec![]);
+    for _ in 0..n {
+        let told = rng.uniform();
+        // The same lower half as the column that tells: whoever forgets the upper one reads this.
+        for (j, value) in [(telling & 0xffff, rng.uniform()), (1 << 16, rng.uniform()), (telling, told)] {
+            indices.push(j as u32);
+            values.push(value);
+        }
+        indptr.push(indices.len());
+        y.push(f64::from(u8::from(told > 0.5)) + 0.01 * rng.normal());
+    }
+    (Features::Sparse(Csr::new(n, p, indptr, indices, values).unwrap()), y)
+}
+
+#[test]
+fn trees_name_columns_beyond_sixteen_bits() {
+    let (n, p, telling) = (120, 70_000, 69_990);
+    let (x, y) = wide(n, p, telling);
+    let columns = Column::numbered(p);
+    let config = ForestConfig { n_estimators: 20, max_features: Some(p), ..ForestConfig::default() };
+    let task = RegressionTask { x: &x, columns: &columns, y: &y, weight: None, groups: None, target: Target::Mean };
+    let forest = ForestRegressor::new(config).unwrap().fit_forest(&task, &FitContext::silent(Seed(1))).unwrap();
+    let best = forest.importance().iter().max_by(|a, b| a.share.total_cmp(&b.share)).unwrap();
+    assert!(best.name == columns[telling].name && best.share > 0.5, "{best:?}");
+    assert!(forest.oob_error().unwrap() < 0.05, "{:?}", forest.oob_error());
+    let at = forest.predict(&x).unwrap();
+    assert!(rmse(&at, &y) < 0.1);
+    // Few rows walk in another way than many, and a loaded forest as the one that was saved.
+    let Features::Sparse(rows) = &x else { unreachable!() };
+    let few = Features::Sparse(rows.select(&[3, 4, 5]));
+    assert_eq!(forest.predict(&few).unwrap(), at[3..6]);
+    let loaded = FOREST.load(&forest.state().unwrap()).unwrap();
+    assert_eq!(loaded.predict(&x).unwrap(), at);
+}
+
+#[test]
+fn codes_beyond_any_memory_are_refused() {
+    let (n, p) = (70_000, 70_000);
+    let x = Features::Sparse(Csr::new(n, p, vec![0; n + 1], vec![], vec![]).unwrap());
+    let task =
+        RegressionTask { x: &x, columns: &[], y: &vec![0.0; n], weight: None, groups: None, target: Target::Mean };
+    let fit = |regressor: &dyn Regressor| {
+        let error = regressor.fit(&task, &FitContext::silent(Seed(1))).map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains("70000"), "{error}");
+    };
+    fit(&ForestRegressor::new(ForestConfig::default()).unwrap());
+    let boosting = BOOSTING.build(&Params::none()).unwrap();
+    fit(&*boosting);
 }

@@ -9,7 +9,7 @@ use paretau_nuisance::{FeatureBalance, OverlapReport};
 use crate::assessment::weights_and_overlap;
 use crate::findings::{self, feature_balance};
 use crate::prepared::Prepared;
-use crate::{nuisances, warnings};
+use crate::{nuisances, scale, warnings};
 
 /// What there is to say about a table before a fit.
 #[derive(Debug, Clone, serde::Serialize)]
@@ -76,6 +76,7 @@ pub fn diagnose(table: Table, roles: &RoleSpec, seed: Seed, observer: &dyn Obser
 /// Overlap and balance of two arms.
 fn of_pair(prepared: &Prepared, ctx: &FitContext<'_>) -> Result<Diagnosis> {
     let Prepared { assigned, design, .. } = prepared;
+    scale::refuse_too_large(assigned, design, None)?;
     let e = nuisances::of_design(design, ctx)?.nuisance.e;
     let (weights, mut overlap) = weights_and_overlap(&e, (design.t(), design.weight()))?;
     let ids_at_risk = assigned

@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::model::Model;
 use crate::nuisances::{self, HANDLES};
 use crate::prepared::Prepared;
+use crate::scale;
 
 /// Blocks of the sequential valuation.
 const BLOCKS: usize = 6;
@@ -199,6 +200,7 @@ fn costs(table: &Table, cost: &Cost) -> Result<Option<Vec<f64>>> {
 /// each arm's score from nuisances of that arm against all others.
 fn arm_gains(prepared: &Prepared, ctx: &FitContext<'_>) -> Result<Vec<Vec<f64>>> {
     let Prepared { assigned, design, .. } = prepared;
+    scale::refuse_too_large(assigned, design, None)?;
     let n_arms = design.n_arms();
     let stack = |design: &paretau_core::Design| -> Result<_> {
         let nuisance = nuisances::of_design(design, ctx)?.nuisance;

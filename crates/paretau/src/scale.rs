@@ -31,25 +31,17 @@ fn beyond(x: &Features, most: f64) -> Option<(usize, usize, f64)> {
     }
 }
 
-/// Refuses an outcome that is too large or varies too little, and features and weights that nothing can be computed with; warns
-/// of features that are merely large.
-pub(crate) fn check(assigned: &Assigned, design: &Design, outcome: &str) -> Result<Option<Warning>> {
+/// Refuses an outcome, weights and features that are too large to compute with, whoever computes; the outcome by its column's name
+/// where that is known.
+pub(crate) fn refuse_too_large(assigned: &Assigned, design: &Design, outcome: Option<&str>) -> Result<()> {
     if let Some(row) = design.y().iter().position(|y| y.abs() > MOST_OUTCOME) {
         let message = format!(
-            "holds {:e}, but outcomes may go up to {MOST_OUTCOME:e}; divide the column by a power of ten, the effects are \
+            "{}holds {:e}, but outcomes may go up to {MOST_OUTCOME:e}; divide the column by a power of ten, the effects are \
              then in the same unit",
+            if outcome.is_some() { "" } else { "the outcome " },
             design.y()[row]
         );
-        return Err(assigned.features.error(Some(outcome), Some(row), message));
-    }
-    let (lowest, highest) = design.y().iter().fold((f64::MAX, f64::MIN), |(lo, hi), y| (lo.min(*y), hi.max(*y)));
-    if highest - lowest < LEAST_SPREAD {
-        let message = format!(
-            "its values differ by {:e} only, too little to compute with; multiply the column by a power of ten, the effects \
-             are then in the same unit",
-            highest - lowest
-        );
-        return Err(assigned.features.error(Some(outcome), None, message));
+        return Err(assigned.features.error(outcome, Some(row), message));
     }
     let total: f64 = design.weight().map_or(0.0, |weight| weight.iter().sum());
     if total > MOST_WEIGHT {
@@ -63,6 +55,22 @@ pub(crate) fn check(assigned: &Assigned, design: &Design, outcome: &str) -> Resu
         let message = format!("holds {value:e}, whose sums overflow; divide the column by a power of ten");
         let name = design.columns().get(column).map(|column| column.name.as_str());
         return Err(assigned.features.error(name, Some(row), message));
+    }
+    Ok(())
+}
+
+/// Refuses an outcome that is too large or varies too little, and features and weights that nothing can be computed with; warns
+/// of features that are merely large.
+pub(crate) fn check(assigned: &Assigned, design: &Design, outcome: &str) -> Result<Option<Warning>> {
+    refuse_too_large(assigned, design, Some(outcome))?;
+    let (lowest, highest) = design.y().iter().fold((f64::MAX, f64::MIN), |(lo, hi), y| (lo.min(*y), hi.max(*y)));
+    if highest - lowest < LEAST_SPREAD {
+        let message = format!(
+            "its values differ by {:e} only, too little to compute with; multiply the column by a power of ten, the effects \
+             are then in the same unit",
+            highest - lowest
+        );
+        return Err(assigned.features.error(Some(outcome), None, message));
     }
     let mut large = vec![false; design.x().n_cols()];
     match design.x() {

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use super::scenarios::{After, Scenario, files, fresh, in_folder};
+use super::witness::Witness;
 use super::{Draws, Field, Tally};
 
 /// A process that has not ended after this will not.
 const HANGS: Duration = Duration::from_mins(2);
 
-/// Kills the scenario once, or two to five times where it goes on after kills, and lets it end.
+/// Kills the scenario two to five times, and lets it end.
 pub(super) fn round(
     field: &Field,
     scenario: &Scenario,
@@ -21,8 +22,7 @@ pub(super) fn round(
     tally: &mut Tally,
 ) -> Result<()> {
     let folder = fresh(field, scenario)?;
-    let times = if scenario.after == After::Resume { 2 + (draws.share() * 4.0) as usize } else { 1 };
-    for _ in 0..times {
+    for _ in 0..2 + (draws.share() * 4.0) as usize {
         let children = start(field, scenario)?;
         // Longer with other processes beside it, so that late moments are reached too.
         let longest = scenario.takes.as_secs_f64() * (1.0 + 0.3 * (children.len() as f64 - 1.0));
@@ -87,21 +87,29 @@ fn end(mut child: Child, signal: &'static str, tally: &mut Tally) -> Result<()> 
         return Ok(());
     }
     let sent = Instant::now();
+    let mut witness = Witness::of(child.id());
     let id = child.id().to_string();
     let _ = Command::new("kill").args([&format!("-{signal}"), id.as_str()]).status()?;
     let status = loop {
         match child.try_wait()? {
             Some(status) => break status,
             None if sent.elapsed() > HANGS => {
+                let seen = witness.threads();
                 child.kill()?;
-                bail!("a process did not hear {signal} within {HANGS:?}");
+                bail!("a process did not hear {signal} within {HANGS:?}; its threads: {seen}");
             }
-            None => sleep(Duration::from_millis(2)),
+            None => {
+                witness.look();
+                sleep(Duration::from_millis(2));
+            }
         }
     };
     *tally.kills.entry(signal).or_default() += 1;
     if signal != "KILL" {
-        tally.slowest = tally.slowest.max(sent.elapsed());
+        if sent.elapsed() > tally.slowest {
+            tally.slowest = sent.elapsed();
+            tally.while_slowest = witness.words();
+        }
         // It may have been over in the moment of the signal, or not yet begun: before the program listens, the signal ends it.
         if status.code().is_none() && std::os::unix::process::ExitStatusExt::signal(&status) != Some(9) {
             tally.not_begun += 1;

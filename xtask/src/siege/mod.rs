@@ -7,6 +7,7 @@
 mod attacks;
 mod killed;
 mod scenarios;
+mod witness;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -38,8 +39,9 @@ struct Tally {
     same: usize,
     /// What went wrong.
     faults: Vec<String>,
-    /// The longest time from a polite signal to the end.
+    /// The longest time from a polite signal to the end, and what the process waited for meanwhile.
     slowest: Duration,
+    while_slowest: String,
 }
 
 impl Tally {
@@ -145,7 +147,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
                 tally.faults.iter().for_each(|fault| println!("{name}: {fault}"));
             }
             // A campaign that is stopped leaves its figures.
-            std::fs::write(&place, table(&tallies, &attacks, start.elapsed(), profile))?;
+            write(&place, &table(&tallies, &attacks, start.elapsed(), profile))?;
             println!("{total} kills, {faults} faults, {:.0} s", start.elapsed().as_secs_f64());
         }
         // With hours given, they decide.
@@ -154,7 +156,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
         }
     }
     let text = table(&tallies, &attacks, start.elapsed(), profile);
-    std::fs::write(&place, &text)?;
+    write(&place, &text)?;
     println!("{text}");
     let faults: Vec<&String> = tallies.iter().flat_map(|(_, tally)| &tally.faults).collect();
     let broken = attacks.iter().filter(|attack| attack.fault.is_some()).count();
@@ -167,14 +169,23 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// Writes the figures; how people read the last ones stays below them.
+fn write(place: &Path, figures: &str) -> Result<()> {
+    const READING: &str = "\n## Reading\n";
+    let old = std::fs::read_to_string(place).unwrap_or_default();
+    let reading = old.find(READING).map_or("", |at| &old[at..]);
+    std::fs::write(place, format!("{figures}{reading}"))?;
+    Ok(())
+}
+
 fn table(tallies: &[(&'static str, Tally)], attacks: &[attacks::Attack], took: Duration, profile: &str) -> String {
     let total: usize = tallies.iter().map(|(_, tally)| tally.kills()).sum();
     let mut out = format!(
         "# The siege\n\nOne campaign of `cargo xtask siege`: {total} kills in {:.0} minutes on {} cores, with {profile}.\n\
          A round begins a command, ends it by a signal at a random moment, takes it up again and compares the result with \
          that of a command that was left alone.\n\n\
-         | scenario | KILL | TERM | INT | over before the signal | signal before it listened | same in the end | faults | slowest answer to TERM or INT, ms |\n\
-         |---|---|---|---|---|---|---|---|---|\n",
+         | scenario | KILL | TERM | INT | over before the signal | signal before it listened | same in the end | faults | slowest answer to TERM or INT, ms | of it waiting for the disk, for a processor; load |\n\
+         |---|---|---|---|---|---|---|---|---|---|\n",
         took.as_secs_f64() / 60.0,
         std::thread::available_parallelism().map_or(0, usize::from)
     );
@@ -182,7 +193,7 @@ fn table(tallies: &[(&'static str, Tally)], attacks: &[attacks::Attack], took: D
         let of = |signal: &str| tally.kills.get(signal).copied().unwrap_or(0);
         let _ = writeln!(
             out,
-            "| {name} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
             of("KILL"),
             of("TERM"),
             of("INT"),
@@ -190,7 +201,8 @@ fn table(tallies: &[(&'static str, Tally)], attacks: &[attacks::Attack], took: D
             tally.not_begun,
             tally.same,
             tally.faults.len(),
-            tally.slowest.as_millis()
+            tally.slowest.as_millis(),
+            tally.while_slowest
         );
     }
     out += "\nFixed attacks: the expected exit code, and every older file whole afterwards.\n\n| attack | exit | held |\n|---|---|---|\n";

@@ -69,13 +69,28 @@ pub extern "C" fn fchmod(fd: c_int, mode: c_int) -> c_int {
     (if is_full() { refuse() } else { unsafe { syscall(91, fd, mode) } }) as c_int
 }
 
+/// With `HANGS`, calls that wait for a disk wait for a minute: a disk that does not answer.
+fn wait_if_hanging() {
+    if std::env::var_os("HANGS").is_some() {
+        std::thread::sleep(std::time::Duration::from_secs(60));
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn flock(fd: c_int, how: c_int) -> c_int {
+    wait_if_hanging();
+    (unsafe { syscall(73, fd, how) }) as c_int
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn fsync(fd: c_int) -> c_int {
+    wait_if_hanging();
     (if is_full() { refuse() } else { unsafe { syscall(74, fd) } }) as c_int
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn fdatasync(fd: c_int) -> c_int {
+    wait_if_hanging();
     (if is_full() { refuse() } else { unsafe { syscall(75, fd) } }) as c_int
 }
 

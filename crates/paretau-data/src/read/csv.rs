@@ -25,6 +25,10 @@ use crate::table::{Kind, Source, Table, TableColumn, file_error};
 const HEAD: usize = 1 << 17;
 /// Bytes of a piece: small beside the caches' and the memory's size, large beside the cost of handing it out.
 pub(super) const PIECE: usize = 1 << 19;
+/// Bytes of text per column that a piece of a very wide table has, some eight rows of short numbers: what a batch costs per
+/// column is shared by its rows. And the most bytes of such a piece.
+const WIDE_PIECE_PER_COLUMN: usize = 64;
+const MOST_PIECE: usize = 1 << 24;
 /// Pieces for each thread that are parsed before they are put together, and the most of them.
 const PIECES_A_THREAD: usize = 4;
 const MOST_PIECES: usize = 32;
@@ -223,6 +227,9 @@ impl CsvStream {
             .filter(|(_, kind)| kind.is_some() || !options.only_fields)
             .collect();
         stream.layout.n_cells = cells.len();
+        if cells.len() * WIDE_PIECE_PER_COLUMN > PIECE {
+            stream.cutter.enlarge((cells.len() * WIDE_PIECE_PER_COLUMN).min(MOST_PIECE));
+        }
         stream.lay_out();
         Ok(stream)
     }

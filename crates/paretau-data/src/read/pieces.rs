@@ -50,6 +50,11 @@ impl Cutter {
         }
     }
 
+    /// Makes the pieces from now on at least this large.
+    pub(super) fn enlarge(&mut self, size: usize) {
+        self.size = self.size.max(size);
+    }
+
     /// The next records, of which the last one may lack its end only where the text ends.
     pub(super) fn next_piece(&mut self) -> Result<Option<Vec<u8>>, CutError> {
         let mut wanted = self.size;
@@ -83,27 +88,19 @@ impl Cutter {
 
     /// Reads until the buffer holds `wanted` bytes or the input has no more.
     fn fill(&mut self, wanted: usize) {
-        let mut filled = self.buffer.len();
-        if self.ended || filled >= wanted {
+        let missing = wanted.saturating_sub(self.buffer.len());
+        if self.ended || missing == 0 {
             return;
         }
-        self.buffer.resize(wanted, 0);
-        while filled < wanted {
-            match self.input.read(&mut self.buffer[filled..]) {
-                Ok(0) => {
-                    self.ended = true;
-                    break;
-                }
-                Ok(n) => filled += n,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => {
-                    self.ended = true;
-                    self.failed = Some(CutError::Io(e));
-                    break;
-                }
+        // Memory is touched as far as there is text for it: small files, of which there may be many, cost little.
+        self.buffer.reserve(missing);
+        match self.input.by_ref().take(missing as u64).read_to_end(&mut self.buffer) {
+            Ok(n) => self.ended = n < missing,
+            Err(e) => {
+                self.ended = true;
+                self.failed = Some(CutError::Io(e));
             }
         }
-        self.buffer.truncate(filled);
     }
 
     /// Looks at what has been read since the last look: where is the last end of a record?

@@ -49,8 +49,9 @@ impl AtomicFile {
             if matches!(locked, Err(TryLockError::WouldBlock)) || !temporary.exists() {
                 continue;
             }
-            keep_rights(&file, &path);
-            return Ok(Self { file, temporary: Some(temporary), path });
+            let made = Self { file, temporary: Some(temporary), path };
+            keep_rights(&made.file, &made.path).map_err(|source| Error::Io { path: made.path.clone(), source })?;
+            return Ok(made);
         }
     }
 
@@ -114,18 +115,41 @@ fn remove_stale(path: &Path, prefix: &str) {
     }
 }
 
-/// Gives the new file the owner and the permissions of the one that it will replace, as far as the system lets us.
-fn keep_rights(file: &File, path: &Path) {
-    let Ok(old) = std::fs::metadata(path) else { return };
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{MetadataExt as _, fchown};
-        let differs = file.metadata().is_ok_and(|new| (new.uid(), new.gid()) != (old.uid(), old.gid()));
-        if differs && fchown(file, Some(old.uid()), Some(old.gid())).is_err() {
-            let _ = fchown(file, None, Some(old.gid()));
-        }
+/// Gives the new file the owner and the permissions of the one that it will replace, as far as the system lets us. Never may more
+/// people read it than could read the old one: where the system refuses that, so do we.
+#[cfg(unix)]
+fn keep_rights(file: &File, path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
+    let Ok(old) = std::fs::metadata(path) else { return Ok(()) };
+    let new = file.metadata()?;
+    let mut keeps_group = new.gid() == old.gid();
+    if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
+        keeps_group = fchown(file, Some(old.uid()), Some(old.gid())).is_ok()
+            || fchown(file, None, Some(old.gid())).is_ok()
+            || keeps_group;
     }
-    let _ = file.set_permissions(old.permissions());
+    let mode = rights(old.permissions().mode(), keeps_group);
+    let Err(refused) = file.set_permissions(std::fs::Permissions::from_mode(mode)) else { return Ok(()) };
+    // Some file systems know no permissions; there the new file is what the old one was.
+    if new.permissions().mode() & !mode & 0o777 == 0 {
+        return Ok(());
+    }
+    let message = format!("the new file cannot be kept as private as the old one ({refused}); write somewhere else");
+    Err(io::Error::new(refused.kind(), message))
+}
+
+/// The permissions of a file that replaces one with these. Where it cannot have the old one's group, its group is a stranger.
+#[cfg(unix)]
+fn rights(old: u32, keeps_group: bool) -> u32 {
+    if keeps_group { old } else { old & !0o2070 | old & ((old & 0o007) << 3) }
+}
+
+#[cfg(not(unix))]
+fn keep_rights(file: &File, path: &Path) -> io::Result<()> {
+    if let Ok(old) = std::fs::metadata(path) {
+        let _ = file.set_permissions(old.permissions());
+    }
+    Ok(())
 }
 
 impl Write for AtomicFile {
@@ -176,6 +200,16 @@ mod tests {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
             write_atomically(&path, b"2").unwrap();
             assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_group_that_cannot_be_kept_gets_what_strangers_get() {
+        for (old, new) in
+            [(0o640, 0o600), (0o660, 0o600), (0o644, 0o644), (0o664, 0o644), (0o604, 0o604), (0o2755, 0o755)]
+        {
+            assert_eq!((rights(old, true), rights(old, false)), (old, new), "{old:o}");
         }
     }
 

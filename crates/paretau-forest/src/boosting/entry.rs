@@ -4,7 +4,7 @@ use paretau_core::{BaseEntry, FittedRegressor, Handles, ParamSpec, Params, Regre
 
 use super::config::{BoostingConfig, BoostingRegressor, PARAMS};
 use super::model::BoostedTrees;
-use crate::bins::MOST_COLUMNS;
+use crate::bins::NARROW;
 
 /// The base learner `boosting`.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +41,7 @@ impl BaseEntry for BoostingBase {
     }
 
     fn most_columns(&self) -> Option<usize> {
-        Some(MOST_COLUMNS)
+        Some(NARROW)
     }
 
     fn build(&self, params: &Params) -> Result<Box<dyn Regressor>> {

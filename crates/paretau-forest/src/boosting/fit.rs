@@ -12,7 +12,7 @@ use super::histogram::Layout;
 use super::loss::{Loss, SURE, median};
 use super::model::{BoostedTrees, Facts};
 use super::split::SplitRule;
-use crate::bins::MISSING;
+use crate::bins::{MISSING, NARROW};
 use crate::codes::{Cells, Codes};
 use crate::forest::{BinnedRows, Forest};
 use crate::importance::importance;
@@ -60,6 +60,13 @@ pub(super) fn fit(config: &BoostingConfig, task: &RegressionTask<'_>, ctx: &FitC
     input::check_regression(task)?;
     let n = task.x.n_rows();
     let loss = BoostingRegressor::loss(config, task.target);
+    if task.x.n_cols() > NARROW {
+        return Err(Error::unfit(format!(
+            "boosting takes at most {NARROW} feature columns, there are {}; select or combine columns, or use the base learner \
+             `forest`",
+            task.x.n_cols()
+        )));
+    }
     let n_bins = config.max_bins.min((n / ROWS_PER_BIN).max(FEW_BINS));
     let binned = binned_rows(task.x, task.columns, n_bins, false)?;
     let Cells::Byte(cells) = &binned.codes.cells else {
@@ -92,7 +99,7 @@ pub(super) fn fit(config: &BoostingConfig, task: &RegressionTask<'_>, ctx: &FitC
     let mut forest = Forest::empty(binned.bins.clone(), 1, 1);
     chosen.models.iter().flat_map(|model| &model.trees).for_each(|tree| forest.push(tree));
     if forest.n_trees() == 0 {
-        forest.push(&Tree { nodes: vec![crate::tree::Node::leaf(0)], leaves: vec![0.0], sets: vec![] });
+        forest.push(&Tree { nodes: vec![crate::tree::Node::leaf(0)], leaves: vec![0.0], ..Tree::default() });
     }
     let n_models = chosen.models.len();
     let start = chosen.models.iter().map(|model| model.start).sum::<f64>() / n_models as f64;

@@ -138,7 +138,8 @@ impl<'a, const L: usize> Grower<'a, L> {
 
     /// Divides a leaf's rows; the children know their own best splits, unless the tree is complete with them.
     fn split(&mut self, leaf: &mut Leaf<L>, (feature, found): (u16, BestCut<L>), is_last: bool) -> [Leaf<L>; 2] {
-        let split = Best { gain: found.gain, feature, cut: found.cut, missing_left: found.missing_left };
+        let split =
+            Best { gain: found.gain, feature: u32::from(feature), cut: found.cut, missing_left: found.missing_left };
         let (missing, column) = (self.codes.missing[usize::from(feature)], self.column(usize::from(feature)));
         let goes_left = |row: u32| sends_left(&split, u16::from(column[row as usize]), missing);
         let LeafRows { rows, others } = leaf.at.clone();

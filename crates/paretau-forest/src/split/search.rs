@@ -31,7 +31,7 @@ pub(crate) enum Cut {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Best {
     pub(crate) gain: f64,
-    pub(crate) feature: u16,
+    pub(crate) feature: u32,
     pub(crate) cut: Cut,
     pub(crate) missing_left: bool,
 }
@@ -88,9 +88,9 @@ impl Marks {
 /// What the search needs to know of a column.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ColumnView<'a, C> {
-    pub(crate) feature: u16,
-    /// Codes of the tree's growing rows, by place; empty for a column with a list.
-    pub(crate) codes: &'a [C],
+    pub(crate) feature: u32,
+    /// Codes of the tree's growing rows, by place, if they were copied.
+    pub(crate) codes: Option<&'a [C]>,
     /// Codes of all rows.
     pub(crate) all_codes: &'a [C],
     /// The code of missing values.
@@ -107,7 +107,7 @@ pub(crate) struct ColumnView<'a, C> {
 impl<'a, C> ColumnView<'a, C> {
     /// The codes to read, and where in them the node's growing rows are.
     fn codes_of<'b, B, const L: usize>(&self, node: &NodeView<'b, B, L>) -> (&'a [C], &'b [u32]) {
-        if self.unusual.is_empty() { (self.codes, node.places) } else { (self.all_codes, node.rows) }
+        self.codes.map_or((self.all_codes, node.rows), |codes| (codes, node.places))
     }
 
     /// The threshold between two neighbouring codes of a node.
