@@ -277,6 +277,39 @@ mod tests {
     }
 
     #[test]
+    fn equals_scikit_uplift() {
+        let golden = include_str!("../../../testdata/golden/uplift.json");
+        let golden: serde_json::Value = serde_json::from_str(golden).unwrap();
+        for case in golden["cases"].as_array().unwrap() {
+            let numbers = |name: &str| -> Vec<f64> {
+                case[name].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
+            };
+            let (y, prediction) = (numbers("y"), numbers("prediction"));
+            let t: Vec<u8> = numbers("t").into_iter().map(|t| t as u8).collect();
+            let (n, first) = (y.len() as f64, case["first"].as_f64().unwrap());
+            // The curve's height over k rows is k times their gain; ours is the mean of k/n times the gain over all k, where rows
+            // of a tie share the gain at its end.
+            let (mut area, mut before) = (0.0, 0.0);
+            for ((end, uplift), qini) in numbers("ends").into_iter().zip(numbers("uplift")).zip(numbers("qini")) {
+                if end >= first {
+                    area += (end - before) * f64::midpoint(before + 1.0, end) / n * (uplift / end);
+                    // The Qini curve is the same gain per treated row.
+                    let lowest = prediction
+                        .iter()
+                        .copied()
+                        .filter(|p| prediction.iter().filter(|q| *q >= p).count() as f64 <= end);
+                    let lowest = lowest.fold(f64::INFINITY, f64::min);
+                    let treated = (0..y.len()).filter(|&i| t[i] == 1 && prediction[i] >= lowest).count() as f64;
+                    assert!((qini / treated - uplift / end).abs() < 1e-12);
+                }
+                before = end;
+            }
+            let ours = auuc(&Observed::new(&t, &y).unwrap(), &prediction, Seed(1)).value;
+            assert!((ours - area / n).abs() < 1e-12, "{ours} {}", area / n);
+        }
+    }
+
+    #[test]
     fn half_sample_errors_match_the_spread_over_data_sets() {
         let (n, sets) = (300, 200);
         let (mut values, mut errors) = (Vec::new(), Vec::new());

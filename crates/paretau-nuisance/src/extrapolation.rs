@@ -50,6 +50,17 @@ pub fn extrapolation(
             standing.len()
         )));
     }
+    // The rows that would weigh most are the rarest. A draw that happens to have none of them looks well in its weights, and its
+    // average is off all the same; what the propensities of all rows let one expect does not hang on that luck.
+    let expected = expected_effective(rows, bound, other);
+    if expected < LEAST_SHARE * fewer {
+        return Ok(Some(format!(
+            "by the propensities, the effective sample size of the {} rows that stand for them is expected to be {expected:.0} of {}, \
+             though those at hand happen to weigh more evenly",
+            names[1],
+            standing.len()
+        )));
+    }
     let odds: Vec<f64> = standing.iter().map(|&i| rows.w(i) * (1.0 - other(i)) / other(i).max(1e-12)).collect();
     let (sum, squares) = odds.iter().fold((0.0, 0.0), |(a, b), w| (a + w, b + w * w));
     let limit = khat_threshold(standing.len()).max(0.0);
@@ -60,6 +71,18 @@ pub fn extrapolation(
             names[1]
         )
     }))
+}
+
+/// The effective sample size to be expected of the rows of an arm that stand for the others: `(Σ p̄)² / Σ p̄² / p` over all rows,
+/// with `p` the probability of that arm, held at the bound of the weights, and `p̄` that of the other.
+fn expected_effective(rows: &Observed<'_>, bound: f64, p: impl Fn(usize) -> f64) -> f64 {
+    let (mut sum, mut squares) = (0.0, 0.0);
+    for i in 0..rows.len() {
+        let p = p(i).clamp(bound, 1.0 - bound);
+        sum += rows.w(i) * (1.0 - p);
+        squares += (rows.w(i) * (1.0 - p)).powi(2) / p;
+    }
+    if squares > 0.0 { sum * sum / squares } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -96,5 +119,24 @@ mod tests {
         let programme: Vec<f64> = x.iter().map(|x| 0.3 / (1.0 + (-6.0 * (x - 0.5)).exp())).collect();
         let found = reasons(&programme, 3);
         assert!(found[0].is_some() && found[1].is_none() && found[2].is_some(), "{found:?}");
+    }
+
+    #[test]
+    fn a_lucky_draw_of_weights_does_not_hide_the_lack_of_people() {
+        // Propensities that leave hardly anyone to stand for the untreated, and a draw without the treated rows that would weigh
+        // most: what is at hand weighs evenly.
+        let mut rng = Seed(9).rng();
+        let e: Vec<f64> = (0..2000).map(|_| 1.0 / (1.0 + (-2.5 * rng.normal()).exp())).collect();
+        let t: Vec<u8> = e.iter().map(|e| u8::from(*e > 0.25 && rng.bernoulli(*e))).collect();
+        let y = vec![0.0; e.len()];
+        let rows = Observed::new(&t, &y).unwrap();
+        let nuisance = Nuisance::from_arms(y.clone(), y.clone(), e.clone());
+        let weights = Weights::smoothed_inverse(&e, &t).unwrap();
+        let report = overlap_report(&e, &weights, (&t, None), &OverlapOptions::default()).unwrap();
+        let standing: Vec<usize> = (0..2000).filter(|&i| t[i] == 1).collect();
+        let at_hand = effective_rows(&rows, &nuisance, &weights.smooth, Estimand::Controls, &standing)[1];
+        assert!(at_hand > 0.3 * standing.len() as f64, "{at_hand} of {}", standing.len());
+        let found = extrapolation(&rows, &nuisance, &weights.smooth, &report, Estimand::Controls).unwrap();
+        assert!(found.is_some_and(|reason| !reason.contains("k-hat")));
     }
 }

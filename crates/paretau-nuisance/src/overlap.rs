@@ -24,6 +24,13 @@ pub(crate) const HARDLY_ANY_LOSS: f64 = 0.9;
 pub(crate) const LEAST_SHARE: f64 = 0.2;
 pub(crate) const MOST_BEYOND: f64 = 0.02;
 
+/// Rows of an arm below which the tail of its weights cannot be assessed, and below which a rare arm is worth a word.
+const LEAST_ROWS: usize = 25;
+const FEW_ROWS: usize = 100;
+
+/// Share of the rows that the features tell apart, up to which many rows at risk only mean that an arm is rare.
+const MOST_APART: f64 = 0.05;
+
 /// What counts as a risk.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OverlapOptions {
@@ -214,7 +221,9 @@ pub fn overlap_report(
     let mut rows_at_risk: Vec<usize> = (0..e.len()).filter(|&i| risky(e[i], options.risk)).collect();
     rows_at_risk.sort_by(|&a, &b| e[a].min(1.0 - e[a]).total_cmp(&e[b].min(1.0 - e[b])).then(a.cmp(&b)));
     let range = e.iter().fold((1.0_f64, 0.0_f64), |(lo, hi), e| (lo.min(*e), hi.max(*e)));
-    let warnings = overlap_warnings(&arms, &khat_alone, (rows_at_risk.len(), e.len()), options);
+    let share = t.iter().filter(|t| **t == 1).count() as f64 / t.len().max(1) as f64;
+    let apart = e.iter().filter(|e| told_apart(**e, share, options.risk)).count();
+    let warnings = overlap_warnings(&arms, &khat_alone, (rows_at_risk.len(), apart, e.len()), options);
     let held = Held { n: weights.extreme.beyond, bound: weights.map.bound.unwrap_or(0.0) };
     Ok(OverlapReport { histogram: histogram(e, t), arms, range, rows_at_risk, held, warnings })
 }
@@ -238,6 +247,13 @@ fn risky(e: f64, bound: f64) -> bool {
     e < bound || e > 1.0 - bound
 }
 
+/// Whether a row's features, and not only how rare its arm is, put it at risk: its propensity if both arms were as large as each
+/// other. In a trial that treats one row in fifty, none are.
+fn told_apart(e: f64, share: f64, bound: f64) -> bool {
+    let odds = e / (1.0 - e) * (1.0 - share) / share;
+    risky(odds / (1.0 + odds), bound)
+}
+
 fn histogram(e: &[f64], t: &[u8]) -> Vec<PropensityBin> {
     let mut bins: Vec<PropensityBin> = (0..BINS)
         .map(|k| PropensityBin {
@@ -259,7 +275,7 @@ fn histogram(e: &[f64], t: &[u8]) -> Vec<PropensityBin> {
 fn overlap_warnings(
     arms: &[ArmOverlap; 2],
     khat_alone: &[Option<f64>],
-    (at_risk, n): (usize, usize),
+    (at_risk, apart, n): (usize, usize, usize),
     options: &OverlapOptions,
 ) -> Vec<Warning> {
     let mut out = Vec::new();
@@ -293,7 +309,7 @@ fn overlap_warnings(
                 ),
             );
         }
-        if arm.n < 25 {
+        if arm.n < LEAST_ROWS {
             warn(
                 "few-rows",
                 format!("There are only {} {name} rows: too few to assess the tail of their weights.", arm.n),
@@ -301,12 +317,27 @@ fn overlap_warnings(
         }
     }
     let share = at_risk as f64 / n.max(1) as f64;
-    if share > 0.5 {
+    if share > 0.5 && apart as f64 <= MOST_APART * n as f64 {
+        let rarer = usize::from(arms[1].n < arms[0].n);
+        let ArmOverlap { n: few, .. } = arms[rarer];
+        // Of fewer it has been said above, and many rows are enough, however many more the other arm has.
+        if (LEAST_ROWS..FEW_ROWS).contains(&few) {
+            warn(
+                "few-rows",
+                format!(
+                    "There are only {few} {} rows among {n}: averages hang on them, and so do their intervals.",
+                    ["untreated", "treated"][rarer]
+                ),
+            );
+        }
+    } else if share > 0.5 {
         warn(
             "arms-hardly-overlap",
             format!(
                 "{:.0} % of the rows have a propensity below {} or above {}: the features nearly tell the arms apart, \
-                 and effects rest on extrapolation. Check that no feature was measured after treatment.",
+                 and effects rest on extrapolation. Arms so unlike in what was measured may be unlike in what was not, \
+                 which no interval counts, that over the treated no more than others: see `sensitivity`. Check that no feature was \
+                 measured after treatment.",
                 100.0 * share,
                 options.risk,
                 1.0 - options.risk
@@ -379,6 +410,25 @@ mod tests {
         let [control, treated] = &report.arms;
         assert!(control.ess_raw + treated.ess_raw > 0.999 * f64::from(n));
         assert!(report.warnings.is_empty() && report.extrapolates().is_none(), "{:?}", report.warnings);
+    }
+
+    #[test]
+    fn a_rare_arm_is_not_told_apart() {
+        // One row in fifty is treated by lot: every propensity is small, and none says anything about its row.
+        let codes = |n: usize| -> Vec<String> {
+            let mut rng = Seed(4).rng();
+            let e: Vec<f64> = (0..n).map(|_| 0.02 + 0.002 * rng.uniform()).collect();
+            let t: Vec<u8> = (0..n).map(|i| u8::from(i % 50 == 0)).collect();
+            report_of(&e, &t, None).0.warnings.into_iter().map(|w| w.code).collect()
+        };
+        assert_eq!(codes(50_000), [""; 0]);
+        assert_eq!(codes(2000), ["few-rows"]);
+        // Where features do tell them apart, that is said.
+        let mut rng = Seed(4).rng();
+        let e: Vec<f64> = (0..2000).map(|_| 0.5 / (1.0 + (3.0 + 6.0 * rng.normal()).exp())).collect();
+        let t: Vec<u8> = e.iter().map(|e| u8::from(rng.bernoulli(*e))).collect();
+        let warnings = report_of(&e, &t, None).0.warnings;
+        assert!(warnings.iter().any(|w| w.code == "arms-hardly-overlap"), "{warnings:?}");
     }
 
     #[test]

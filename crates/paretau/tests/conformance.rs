@@ -2,9 +2,10 @@
 //! covered the moment it is listed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
+use paretau::data::{RoleSpec, Table, TableColumn, Text};
 use paretau::{
-    Contrasts, Dense, Design, Effects, Estimator, EstimatorEntry, Features, FitContext, FittedModel, Params, Seed,
-    TOOLBOX, Want, find, model_file, parameter_of, registry::ESTIMATORS, with_threads,
+    Contrasts, Dense, Design, Effects, Estimator, EstimatorEntry, Features, FitContext, FitOptions, FittedModel,
+    Params, Seed, TOOLBOX, Want, find, model_file, parameter_of, registry::ESTIMATORS, with_threads,
 };
 
 /// Budgets for tests: whoever has one of these parameters runs with less than its default.
@@ -299,5 +300,37 @@ fn heterogeneity_is_found_where_a_method_can_express_it() {
         let error = mean(&got.iter().zip(&tau).map(|(a, b)| (a - b).powi(2)).collect::<Vec<_>>()).sqrt();
         // Predicting the mean effect for everyone scores 1.5.
         assert!(error < 0.9, "{}: {error}", entry.info().name);
+    });
+}
+
+/// Numbers with a gap, categories, groups: whatever an estimator makes of them, averages and groups stand on the same nuisances.
+#[test]
+fn averages_and_groups_are_the_same_whatever_the_estimator() {
+    let n = 160;
+    let table = || {
+        let mut rng = Seed(21).rng();
+        let x: Vec<f64> = (0..n).map(|_| rng.normal()).collect();
+        let town: Vec<&str> = (0..n).map(|_| if rng.bernoulli(0.4) { "Oslo" } else { "Lima" }).collect();
+        let t: Vec<f64> = x.iter().map(|x| f64::from(u8::from(rng.bernoulli(1.0 / (1.0 + (-x).exp()))))).collect();
+        let y: Vec<f64> = (0..n).map(|i| x[i] + t[i] * (1.0 + x[i]) + rng.normal()).collect();
+        let gappy = x.iter().enumerate().map(|(i, x)| if i % 17 == 0 { f64::NAN } else { *x }).collect();
+        let columns = vec![
+            TableColumn::number("t", t),
+            TableColumn::number("y", y),
+            TableColumn::number("x", gappy),
+            TableColumn::text("town", Text::from_cells(town.into_iter().map(Some))),
+        ];
+        Table::new(columns).unwrap()
+    };
+    let first = std::cell::RefCell::new(None);
+    each(|entry| {
+        let options =
+            FitOptions { params: fixed(entry), by: vec!["town".into()], ..FitOptions::new(entry.info().name) };
+        let model = paretau::fit(table(), &RoleSpec::new("t", "y"), &options).unwrap();
+        let found = (model.about().averages.clone(), model.about().groups.clone(), model.about().nuisances.clone());
+        assert!(found.0.ate.is_some() && found.1.is_some());
+        let mut first = first.borrow_mut();
+        let expected = first.get_or_insert_with(|| found.clone());
+        assert_eq!(*expected, found, "{}", entry.info().name);
     });
 }

@@ -153,6 +153,8 @@ class Estimator(Questions, Lines, Exports, Output, BaseEstimator):
         `kind="conditional"`: approximate pointwise confidence intervals of the mean effect of people with these features,
         widened by the bias that held-out scores show. Causal forests have them; `lr-2`, `t-learner` and
         `x-learner` after `fit(..., intervals=40)`; others do not, because how often theirs cover has not been measured.
+        In simulations 95 % intervals held 92 % of all rows or more, but of the tenth with the most extreme effects as few
+        as 60 %: do not rely on single rows at the top or bottom of a ranking.
 
         `kind="individual"`: conformal intervals of one person's own effect, whatever the estimator, after
         `fit(..., intervals=40)`.

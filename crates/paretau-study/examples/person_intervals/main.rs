@@ -221,6 +221,9 @@ struct Draw {
     /// Root mean squared error of the predictions, for the oracle.
     rmse: f64,
     half_width: f64,
+    /// Share of the arms for which intervals of all fresh rows, made wider by Bonferroni's rule, hold the truth at once; absent in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    all_covered: Option<f64>,
     /// Absent where an arm has too few rows for intervals of individual effects.
     individual: Option<IndividualDraw>,
 }
@@ -253,10 +256,14 @@ fn draw(process: &Process, estimator: &str, options: &Options, seed: u64) -> par
     outer.truncate(FRESH / 10);
     let contrasts = model.contrasts(&fresh.table)?;
     // Sums over the treated arms: shares covered, among all and among the outer rows, squared error, half width.
-    let mut sums = [0.0; 4];
+    let (mut sums, mut all_covered) = ([0.0; 4], 0.0);
     for (effects, share) in contrasts.iter().zip([1.0, 0.5]) {
         let (lo, hi) = model.interval(&effects.tau, effects.se.as_deref(), options.level)?;
         let truth = |i: usize| share * fresh.tau[i];
+        // So wide that all fresh rows should be covered at once (Bonferroni).
+        let strict = 1.0 - (1.0 - options.level) / FRESH as f64;
+        let (low, high) = model.interval(&effects.tau, effects.se.as_deref(), strict)?;
+        all_covered += f64::from(u8::from((0..FRESH).all(|i| low[i] <= truth(i) && truth(i) <= high[i])));
         let is_within = |i: usize| lo[i] <= truth(i) && truth(i) <= hi[i];
         let found = [
             mean(&|i| f64::from(u8::from(is_within(i)))),
@@ -280,6 +287,7 @@ fn draw(process: &Process, estimator: &str, options: &Options, seed: u64) -> par
         covered_outer: short(covered_outer),
         rmse: short(squared.sqrt()),
         half_width: short(half_width),
+        all_covered: Some(all_covered / contrasts.len() as f64),
         individual,
     })
 }
@@ -290,8 +298,8 @@ fn short(value: f64) -> f64 {
 }
 
 const HEADER: &str = "\
-| process | estimator | draws | conditional effect covered | outer tenth | half width | half width / oracle | individual effect covered | half width | half width / oracle | refused |
-|---|---|---|---|---|---|---|---|---|---|---|
+| process | estimator | draws | conditional effect covered | outer tenth | half width | half width / oracle | all rows at once | individual effect covered | half width | half width / oracle | refused |
+|---|---|---|---|---|---|---|---|---|---|---|---|
 ";
 
 /// The oracle of the conditional effect knows the root mean squared error of the predictions: its intervals are that times the
@@ -309,8 +317,14 @@ fn line(draws: &[Draw], level: f64) -> String {
         let ratio = half / of_own(|d| d.oracle_half_width).max(1e-12);
         format!("{:.1} | {half:.2} | {ratio:.2}", 100.0 * of_own(|d| d.covered))
     };
+    let all: Vec<f64> = draws.iter().filter_map(|d| d.all_covered).collect();
+    let at_once = if all.len() < draws.len() {
+        "–".to_owned()
+    } else {
+        format!("{:.1}", 100.0 * all.iter().sum::<f64>() / all.len() as f64)
+    };
     format!(
-        "| {} | {} | {} | {:.1} | {:.1} | {:.2} | {:.2} | {individual} | {:.0} |\n",
+        "| {} | {} | {} | {:.1} | {:.1} | {:.2} | {:.2} | {at_once} | {individual} | {:.0} |\n",
         first.process,
         first.estimator,
         draws.len(),

@@ -56,7 +56,8 @@ impl IntervalKind {
             Self::Conditional => {
                 "lo and hi are approximate pointwise confidence intervals of the conditional effect (the mean effect of people \
                  with these features), widened by the bias that held-out scores show; a share of the rows near the level, not \
-                 every single row, is covered"
+                 every single row, is covered. In simulations 95 % intervals held 92 % of all rows or more, but of the tenth with \
+                 the most extreme effects as few as 60 %: do not rely on single rows at the top or bottom of the list"
             }
             Self::Individual => {
                 "lo and hi are conformal intervals of the individual effect (one person's outcome with treatment less the one \
