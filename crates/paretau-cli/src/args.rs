@@ -54,7 +54,7 @@ pub(crate) enum Command {
     Effect(EffectArgs),
     /// Score a fitted model on data, with or without the truth
     Evaluate(EvaluateArgs),
-    /// Examine the arms' overlap in data before a fit, or what a fitted model found
+    /// Examine the arms' overlap in data before a fit, or what a fitted model found: DATA may be a model file (.paretau)
     Diagnose(DiagnoseArgs),
     /// Find whom to treat: a readable tree, its value and the targeting curve
     Policy(PolicyArgs),
@@ -88,10 +88,9 @@ pub(crate) enum Command {
 /// Where the data are and what their columns mean.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DataArgs {
-    /// Data file: .csv[.gz], .tsv, .xlsx, .ods, .json, .ndjson, .parquet, .arrow, .feather, .npz, .svm, a News pair, or -
-    /// for CSV on stdin; a folder of such files, or a glob in quotes such as 'part-*.parquet', is one table, and folders named
-    /// column=value give a column;
-    /// `diagnose` also takes a model file (.paretau)
+    /// Data file: .csv[.gz], .tsv, .xlsx, .xls, .ods, .json, .ndjson, .dta, .parquet, .arrow, .feather, .npz, .svm, a News
+    /// pair, or - for CSV on stdin; a folder of such files, or a glob in quotes such as 'part-*.parquet', is one table, and
+    /// folders named column=value give a column
     #[arg(value_name = "DATA")]
     pub(crate) data: PathBuf,
     #[command(flatten)]

@@ -9,19 +9,23 @@ const LEAST_WIDTH: usize = 40;
 
 /// Columns that lines should fit: what `COLUMNS` says, else the terminal's; `None` where output goes to a file or a program.
 pub(crate) fn width() -> Option<usize> {
+    width_of(std::io::stdout().is_terminal())
+}
+
+fn width_of(is_terminal: bool) -> Option<usize> {
     let given = std::env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok());
     let width = match given {
         Some(columns) => Some(columns),
-        None if std::io::stdout().is_terminal() => terminal_size().map(|(Width(columns), _)| usize::from(columns)),
+        None if is_terminal => terminal_size().map(|(Width(columns), _)| usize::from(columns)),
         None => None,
     };
     width.filter(|columns| *columns > 0).map(|columns: usize| columns.max(LEAST_WIDTH))
 }
 
-/// A text for stderr as it is shown there: on a terminal it fits the width and has its colours.
+/// A text for stderr as it is shown there: it fits the width, and on a terminal it has its colours.
 pub(crate) fn for_stderr(text: &str) -> String {
-    let width = std::io::stderr().is_terminal().then(terminal_size).flatten();
-    let fitted = width.map_or_else(|| text.to_owned(), |(Width(w), _)| fitted(text, usize::from(w).max(LEAST_WIDTH)));
+    let width = width_of(std::io::stderr().is_terminal());
+    let fitted = width.map_or_else(|| text.to_owned(), |width| fitted(text, width));
     if has_colours(Stream::Err) { coloured(&fitted) } else { fitted }
 }
 
@@ -102,7 +106,15 @@ pub(crate) fn coloured(text: &str) -> String {
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![];
     let mut line = String::new();
+    let mut words: Vec<String> = vec![];
     for word in text.split(' ') {
+        match words.last_mut() {
+            // `95 %` is one word.
+            Some(number) if word.starts_with('%') => *number = format!("{number} {word}"),
+            _ => words.push(word.to_owned()),
+        }
+    }
+    for word in &words {
         let needed = line.chars().count() + usize::from(!line.is_empty()) + word.chars().count();
         if !line.is_empty() && needed > width {
             lines.push(std::mem::take(&mut line));
@@ -142,6 +154,7 @@ mod tests {
         assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
         assert_eq!(wrapped("unbreakable x", 4), ["unbreakable", "x"]);
         assert_eq!(wrapped("", 4), [""]);
+        assert_eq!(wrapped("ridge 95 %, lasso", 8), ["ridge", "95 %,", "lasso"]);
         let long = "warning: ".to_owned() + &"word ".repeat(30);
         for line in fitted(long.trim_end(), 60).lines() {
             assert!(line.chars().count() <= 60, "{line}");

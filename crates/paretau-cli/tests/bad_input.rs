@@ -269,7 +269,7 @@ fn columns_that_do_not_fit_their_roles() {
         fit_with("equal arms", "bad.csv", three, "--treated-value a --control-value a", 3, &["both `a`"]),
         fitted("no treatment at all", "bad.csv", "t,y,x\n,1,1\n,2,2\n", &["column `t`", "no row has a treatment"]),
         fitted("text outcome", "bad.csv", "t,y,x\n0,1,1\n1,many,2\n", &["column `y`", "row 2", "line 3", "`many`"]),
-        fitted("yes/no outcome", "bad.csv", "t,y,x\n0,no,1\n1,yes,2\n", &["column `y`", "0 and 1"]),
+        fitted("outcome in words", "bad.csv", "t,y,x\n0,bad,1\n1,good,2\n", &["column `y`", "0 and 1"]),
         fitted("constant outcome", "bad.csv", "t,y,x\n0,5,1\n1,5,2\n", &["column `y`", "5 in every row"]),
         fitted("no outcome at all", "bad.csv", "t,y,x\n0,,1\n1,,2\n", &["bad.csv", "no row"]),
         fitted("arm without outcomes", "bad.csv", "t,y,x\n0,,1\n1,1,2\n1,3,2\n", &["column `t`", "`0`", "both arms"]),

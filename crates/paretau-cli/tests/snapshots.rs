@@ -110,13 +110,39 @@ fn errors() {
         "simulate sinthetic --out d.csv".to_owned(),
         "run frist-look --out r".to_owned(),
     ];
-    let mut text = String::new();
-    for args in cases {
-        let out = paretau(folder.path(), &args.split_whitespace().chain(["--quiet"]).collect::<Vec<_>>());
-        let stderr = String::from_utf8(out.stderr).unwrap();
-        text += &format!("$ paretau {args}\n{stderr}exit {}\n\n", out.status.code().unwrap());
-    }
-    check(vec![("errors.txt".to_owned(), text)]);
+    // To a file or a program as they are, in a terminal wrapped between words.
+    let snapshots = ["", "80", "100", "140"].map(|width| {
+        let mut text = String::new();
+        for args in &cases {
+            let mut command = common::command(folder.path());
+            let out = command.env("COLUMNS", width).args(args.split_whitespace()).arg("--quiet").output().unwrap();
+            let stderr = String::from_utf8(out.stderr).unwrap();
+            text += &format!("$ paretau {args}\n{stderr}exit {}\n\n", out.status.code().unwrap());
+        }
+        (if width.is_empty() { "errors.txt".to_owned() } else { format!("errors-{width}.txt") }, text)
+    });
+    check(snapshots.to_vec());
+}
+
+/// The help of every command in narrow and wide terminals; `help` has it in the usual width.
+#[test]
+fn help_in_other_widths() {
+    let folder = tempfile::tempdir().unwrap();
+    let commands = commands(&ok(folder.path(), &["--help"]));
+    let snapshots = [80, 140].map(|width| {
+        let mut text = String::new();
+        for command in [String::new()].iter().chain(&commands) {
+            let mut paretau = common::command(folder.path());
+            let args = command.split_whitespace().chain(["--help"]);
+            let out = paretau.env("COLUMNS", width.to_string()).args(args).output().unwrap();
+            let help = String::from_utf8(out.stdout).unwrap();
+            let longest = help.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(longest <= width.min(100), "{command}: {longest} letters in a width of {width}");
+            text += &format!("$ paretau {command} --help\n{help}\n");
+        }
+        (format!("help-{width}.txt"), text)
+    });
+    check(snapshots.to_vec());
 }
 
 /// Help, tables and prose in narrow, usual and wide terminals. Only what does not depend on the last digits of a machine.

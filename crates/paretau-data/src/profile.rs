@@ -21,7 +21,7 @@ const LEVELS: usize = 3;
 pub struct ColumnProfile {
     /// Its name.
     pub name: String,
-    /// `number`, `whole number`, `date` or `category`.
+    /// `number`, `whole number`, `date`, `category` or `empty`.
     pub kind: &'static str,
     /// Least and greatest value, or the commonest levels.
     pub range: String,
@@ -80,6 +80,7 @@ fn describe(table: &Table, column: &TableColumn, spec: &RoleSpec) -> ColumnProfi
             let range = if present.is_empty() { String::new() } else { format!("{} to {}", shown(lo), shown(hi)) };
             let kind = match column.kind() {
                 Kind::Date => "date",
+                _ if present.is_empty() => "empty",
                 _ if present.iter().all(|v| v.fract() == 0.0) => "whole number",
                 _ => "number",
             };
@@ -98,7 +99,9 @@ fn describe(table: &Table, column: &TableColumn, spec: &RoleSpec) -> ColumnProfi
             let counts = counts(text);
             let stands = joined(&text.levels, &counts);
             oddities.extend(joined_in_words(&text.levels, &stands));
-            ("category", commonest(text, &counts, &stands), counts.iter().filter(|&&count| count > 0).count())
+            // Spellings of one level are one.
+            let distinct = counts.iter().enumerate().filter(|&(k, &count)| count > 0 && stands[k] == k).count();
+            ("category", commonest(text, &counts, &stands), distinct)
         }
     };
     if distinct == 1 && missing == 0 && n > 1 {

@@ -475,7 +475,15 @@ impl Table {
         if self.source.path.is_none() {
             return Error::unknown_name("column", name, known);
         }
+        // A first row of data in the header's place.
+        let numbers = known.iter().filter(|name| name.parse::<f64>().is_ok()).count();
+        let header = numbers * 2 >= known.len() && numbers > 0;
         let hint = match paretau_core::nearest(name, known.iter().copied()) {
+            _ if header => {
+                "the first line holds numbers where column names should stand: if the file has no header, add \
+                            --no-header, and its columns are called column1, column2, …"
+                    .to_owned()
+            }
             Some(near) => format!("did you mean `{near}`?"),
             // A wide table has thousands of columns; the first few show the style of its names.
             None if known.len() > 20 => {

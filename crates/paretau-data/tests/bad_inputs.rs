@@ -63,7 +63,7 @@ fn files_that_cannot_be_read() {
         ("bom_only.csv", b"\xef\xbb\xbf", None, None, &["is empty"]),
         ("blank_lines.csv", b"\n\n\n", None, None, &["is empty"]),
         ("header_only.csv", b"a,b\n", None, None, &["header but no rows"]),
-        ("ragged_short.csv", b"a,b\n1,2\n3\n", None, Some(2), &["line 3", "1 cells", "has 2"]),
+        ("ragged_short.csv", b"a,b\n1,2\n3\n", None, Some(2), &["line 3", "1 cell,", "has 2"]),
         ("ragged_long.csv", b"a,b\n1,2,3\n", None, Some(1), &["line 2", "3 cells"]),
         ("infinite.csv", b"a,b\n1,2\n3,inf\n", Some("b"), Some(2), &["line 3", "`inf`", "empty"]),
         ("overflow.csv", b"a,b\n1e999,2\n", Some("a"), Some(1), &["line 2", "`1e999`"]),
@@ -244,7 +244,14 @@ fn roles_that_do_not_fit() {
             Some(1),
             vec!["--decimal"],
         ),
-        ("yes/no outcome", "t,y,x\n0,no,1\n1,yes,2\n".into(), spec(), Some("y"), Some(1), vec!["0 and 1", "`yes`"]),
+        (
+            "outcome in words",
+            "t,y,x\n0,bad,1\n1,good,2\n".into(),
+            spec(),
+            Some("y"),
+            Some(1),
+            vec!["0 and 1", "`good`"],
+        ),
         ("constant outcome", "t,y,x\n0,5,1\n1,5,2\n".into(), spec(), Some("y"), None, vec!["5 in every row"]),
         ("no outcome", "t,y,x\n0,,1\n1,,2\n".into(), spec(), None, None, vec!["no row"]),
         ("arm lost", "t,y,x\n0,,1\n1,1,2\n1,3,2\n".into(), spec(), Some("t"), None, vec!["`0`", "both arms"]),
@@ -319,7 +326,7 @@ fn prediction_data_that_do_not_fit_the_model() {
         ("infinite", "age,sex,when\n-inf,f,2020-01-01\n", Some("age"), Some(1), "`-inf`"),
         ("no date", "age,sex,when\n30,f,soon\n", Some("when"), Some(1), "`soon`"),
         ("header only", "age,sex,when\n", None, None, "no rows"),
-        ("ragged", "age,sex,when\n1,f,2020-01-01\n1\n", None, Some(2), "1 cells"),
+        ("ragged", "age,sex,when\n1,f,2020-01-01\n1\n", None, Some(2), "1 cell,"),
     ] {
         let path = folder.file("other.csv", text);
         let error =

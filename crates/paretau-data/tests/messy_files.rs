@@ -139,6 +139,23 @@ fn units() -> Vec<Case> {
     cases.push(case("mixed units", file(',', &mixed), "", stop(&["`x`", "row 3", "`11 lb`", "in `kg`"])));
     let partly = ["5%", "7%", "0.11", "9%", "8%"];
     cases.push(case("percent and share", file(',', &partly), "", stop(&["`x`", "row 3", "`0.11`", "`%`"])));
+    // As many cells with the unit as without: amounts all the same, never categories.
+    let half: Vec<String> = (0..40).map(|i| if i % 2 == 0 { format!("{i}.5 kg") } else { format!("{i}.5") }).collect();
+    let half: Vec<&str> = half.iter().map(String::as_str).collect();
+    let words = ["`x`", "row 2", "20 of 40", "in `kg`", "`1.5` in row 2", "one unit", "--numeric x", "--categorical x"];
+    cases.push(case("half with a unit", file(',', &half), "", stop(&words)));
+    let shares: Vec<String> = (0..40).map(|i| if i % 2 == 0 { format!("{i}.5%") } else { format!("0.{i}") }).collect();
+    let shares: Vec<&str> = shares.iter().map(String::as_str).collect();
+    cases.push(case(
+        "half percent, half shares",
+        file(',', &shares),
+        "",
+        stop(&["`x`", "row 2", "in `%`", "one unit"]),
+    ));
+    let times = ["5 days", "3 weeks", "2 months", "4 days", "6 weeks", "9 days"];
+    cases.push(case("three units", file(',', &times), "", stop(&["`x`", "row 2", "`3 weeks`", "in `days`"])));
+    let doses = ["5 mg", "10 mg", "5 mg", "20 mg"];
+    cases.push(case("doses", file(',', &doses), "", Expect::Numbers(vec![5.0, 10.0, 5.0, 20.0])));
     let house = ["12a", "12b", "14c", "12a", "12b", "14c"];
     cases.push(case("house numbers", file(',', &house), "", Expect::Columns(vec!["x=12a", "x=12b", "x=14c"])));
     cases
@@ -248,6 +265,44 @@ fn strays() -> Vec<Case> {
     cases.push(case("codes are categories", file(',', &codes), "categorical=x", names));
     let bands = ["18-25", "26-40", "65+", "18-25", "26-40", "65+"];
     cases.push(case("age bands", file(',', &bands), "", Expect::Columns(vec!["x=18-25", "x=26-40", "x=65+"])));
+    let bracketed = Expect::Note(vec!["`x`", "brackets are negative", "`(2.5)` is -2.5"]);
+    cases.push(case("brackets are noted", file(',', &["1.5", "(2.5)", "3.5"]), "", bracketed));
+    let texts = ["'1.5", "'2.5", "3.5", "'-4.5"];
+    cases.push(case("apostrophes", file(',', &texts), "", Expect::Numbers(vec![1.5, 2.5, 3.5, -4.5])));
+    let pressure: Vec<String> = (0..20).map(|i| format!("{}/{}", 110 + i, 70 + i)).collect();
+    let pressure: Vec<&str> = pressure.iter().map(String::as_str).collect();
+    let words = ["`x`", "row 1", "`110/70`", "two numbers", "two columns", "--ignore x", "--categorical x"];
+    cases.push(case("blood pressure", file(',', &pressure), "", stop(&words)));
+    let clock: Vec<String> = (0..20).map(|i| format!("{:02}:{:02}", i, i * 2)).collect();
+    let clock: Vec<&str> = clock.iter().map(String::as_str).collect();
+    let words = ["`x`", "row 1", "`00:00`", "time of day", "hours", "--ignore x"];
+    cases.push(case("times of day", file(',', &clock), "", stop(&words)));
+    let digits: Vec<String> =
+        (0..20).map(|i| format!("{}٫٥", ["٠", "١", "٢", "٣", "٤"][i % 5].repeat(1 + i / 5))).collect();
+    let digits: Vec<&str> = digits.iter().map(String::as_str).collect();
+    cases.push(case(
+        "digits of another script",
+        file(',', &digits),
+        "",
+        stop(&["`x`", "row 1", "another script", "0 to 9"]),
+    ));
+    let shifts = Expect::Columns(vec!["x=06:00", "x=14:00", "x=22:00"]);
+    cases.push(case("three shifts", file(',', &["06:00", "14:00", "22:00", "06:00", "14:00", "22:00"]), "", shifts));
+    let zip = ["01067", "80331", "10115", "01067", "80331", "10115"];
+    cases.push(case(
+        "zeros in front",
+        file(',', &zip),
+        "",
+        Expect::Note(vec!["`x`", "`01067`", "codes", "--categorical x"]),
+    ));
+    let kept = Expect::Columns(vec!["x=01067", "x=10115", "x=80331"]);
+    cases.push(case("zeros in front are kept", file(',', &zip), "categorical=x", kept));
+    let yes = "t,y,x\n0,Yes,1\n1,no,2\n0,NO,3\n1,yes,4\n".as_bytes().to_vec();
+    cases.push(case("an outcome of yes and no", yes, "", Expect::Note(vec!["`y`", "`yes` counts as 1", "`no` as 0"])));
+    let better = "t,y,x\n0,better,1\n1,worse,2\n0,worse,3\n1,better,4\n".as_bytes().to_vec();
+    cases.push(case("an outcome of two words", better, "", stop(&["`y`", "row 1", "`better` or `worse`", "0 and 1"])));
+    let arms = "t,y,x\nnew,1,1\nold,2,2\nnew,3,3\nold,4,4\n".as_bytes().to_vec();
+    cases.push(case("arms of two words", arms, "", stop(&["`t`", "--treated-value old --control-value new"])));
     let truths = ["TRUE", "false", "1", "0", "True"];
     cases.push(case("truths and digits", file(',', &truths), "", Expect::Numbers(vec![1.0, 0.0, 1.0, 0.0, 1.0])));
     let truths = ["TRUE", "FALSE", "?", "TRUE", "FALSE"];
@@ -339,6 +394,10 @@ fn oddities() -> Vec<Case> {
     (0..40_u64)
         .for_each(|i| text += &format!("4929{:016},{},{},{}\n", i * 7_919_977_777, i % 2, i * i % 23, i * 7 % 11));
     cases.push(case("twenty digits", text.into_bytes(), "", Expect::Note(vec!["name the rows", "card"])));
+    // A counter with a long prefix: rounded to sixteen digits, many are one number.
+    let mut text = "uid,t,y,x\n".to_owned();
+    (0..40_u64).for_each(|i| text += &format!("9{:019},{},{},{}\n", i * 7919, i % 2, i * i % 23, i * 7 % 11));
+    cases.push(case("a counter of twenty digits", text.into_bytes(), "", Expect::Note(vec!["name the rows", "uid"])));
     let mut text = "key,t,y,x\n".to_owned();
     (0..60).for_each(|i| text += &format!("K-{:x},{},{},{}\n", i * 7919, i % 2, i * i % 23, i * 7 % 11));
     cases.push(case("text keys", text.into_bytes(), "", Expect::Note(vec!["`key`", "unique", "decimal mark"])));
@@ -347,33 +406,75 @@ fn oddities() -> Vec<Case> {
 
 /// Whole files as spreadsheets write them.
 fn spreadsheets() -> Vec<Case> {
-    let plain = Expect::Numbers(vec![1.5, 2.5, 3.5, 4.5]);
+    let of = Expect::Numbers;
+    let plain = || of(vec![1.5, 2.5, 3.5, 4.5]);
     let rows = "t;y;x\n0;1;1,5\n1;2;2,5\n0;3;3,5\n1;4;4,5\n";
     let bytes = |text: &str| text.as_bytes().to_vec();
     let utf16: Vec<u8> = [0xff, 0xfe].into_iter().chain(rows.encode_utf16().flat_map(u16::to_le_bytes)).collect();
     vec![
-        case("sep line", bytes(&format!("sep=;\n{rows}")), "", plain.clone()),
-        case("sep line with returns", bytes(&format!("sep=;\r\n{}", rows.replace('\n', "\r\n"))), "", plain.clone()),
-        case("byte-order mark", bytes(&format!("\u{feff}{rows}")), "", plain.clone()),
-        case("returns", bytes(&rows.replace('\n', "\r\n")), "", plain.clone()),
-        case("old returns", bytes(&rows.replace('\n', "\r")), "", plain.clone()),
+        case("sep line", bytes(&format!("sep=;\n{rows}")), "", plain()),
+        case("sep line with returns", bytes(&format!("sep=;\r\n{}", rows.replace('\n', "\r\n"))), "", plain()),
+        case("byte-order mark", bytes(&format!("\u{feff}{rows}")), "", plain()),
+        case("returns", bytes(&rows.replace('\n', "\r\n")), "", plain()),
+        case("old returns", bytes(&rows.replace('\n', "\r")), "", plain()),
         case(
             "quoted",
             bytes("\"t\";\"y\";\"x\"\n\"0\";\"1\";\"1,5\"\n\"1\";\"2\";\"2,5\"\n0;3;3,5\n1;4;4,5\n"),
             "",
-            plain.clone(),
+            plain(),
         ),
-        case("no last line end", bytes(rows.trim_end()), "", plain.clone()),
-        case("a row of nothing", bytes(&format!("{rows};;\n")), "", plain.clone()),
-        case("blank lines", bytes(&rows.replace("1;2;", "\n1;2;")), "", plain),
+        case("no last line end", bytes(rows.trim_end()), "", plain()),
+        case("a row of nothing", bytes(&format!("{rows};;\n")), "", plain()),
+        case("blank lines", bytes(&rows.replace("1;2;", "\n1;2;")), "", plain()),
         case(
             "comma in a comma file",
             bytes("t,y,x\n0,1,1,5\n1,2,2,5\n"),
             "",
             stop(&["row 1", "line 2", "4 cells", "comma"]),
         ),
-        case("a title above", bytes("Report 2024\nt;y;x\n0;1;2\n"), "", stop(&["`t`", "Report 2024"])),
-        case("UTF-16", utf16, "", stop(&["UTF-16", "UTF-8"])),
+        case("a title above", bytes(&format!("Report 2024\n{rows}")), "", plain()),
+        case("a title and blank lines", bytes(&format!("Report; 2024\n\n{rows}")), "", plain()),
+        case("a title with delimiters", bytes(&format!("Report 2024;;\n;;\n{rows}")), "", plain()),
+        case("comments above", bytes(&format!("# by a program\n# version 2\n{rows}")), "", plain()),
+        case("sep line and title", bytes(&format!("sep=;\nReport\n{rows}")), "", plain()),
+        case(
+            "a title is noted",
+            bytes(&format!("Report 2024\n{rows}")),
+            "",
+            Expect::Note(vec!["line above the column names", "`Report 2024`"]),
+        ),
+        case(
+            "a stray below a title has its line",
+            bytes(&format!("Report\n\n{rows}0;5;oops\n")),
+            "",
+            stop(&["`x`", "row 5", "line 8", "`oops`"]),
+        ),
+        case(
+            "a second header",
+            bytes(&format!("{rows}t;y;x\n")),
+            "",
+            stop(&["`t`", "row 5", "line 6", "the column's own name", "delete the row"]),
+        ),
+        case(
+            "a total below",
+            bytes(&format!("{rows}Total;10;12\n")),
+            "",
+            stop(&["`t`", "row 5", "`Total`", "--na Total"]),
+        ),
+        case("a total named", bytes(&format!("{rows}Total;10;12\n")), "na=Total", plain()),
+        case("a footnote", bytes(&format!("{rows}* by a program\n")), "", stop(&["row 5", "line 6", "1 cell,"])),
+        case(
+            "units below the names",
+            bytes(&rows.replace("x\n", "x\n;kg;cm\n")),
+            "",
+            stop(&["row 1", "`kg`", "--na kg"]),
+        ),
+        case("a delimiter too many", bytes(&rows.replace("5\n", "5;\n")), "", stop(&["row 1", "line 2", "4 cells"])),
+        case("blanks between", bytes(&rows.replace(';', " ")), "", stop(&["separated by blanks", "commas or tabs"])),
+        case("no header", bytes("0,1,1.5\n1,2,2.5\n0,3,3.5\n"), "", stop(&["--no-header"])),
+        case("no header, with a text", bytes("0,1,1.5,a\n1,2,2.5,b\n0,3,3.5,a\n"), "", stop(&["`t`", "--no-header"])),
+        case("UTF-16 without a mark", utf16[2..].to_vec(), "", stop(&["UTF-16", "UTF-8"])),
+        case("UTF-16", utf16.clone(), "", stop(&["UTF-16", "UTF-8"])),
         case("Latin-1", b"t;y;x\n0;1;caf\xe9\n1;2;th\xe9\n".to_vec(), "", stop(&["row 1", "UTF-8"])),
     ]
 }
@@ -412,11 +513,20 @@ fn workbook(sheets: &[(&str, &str)]) -> Vec<u8> {
         ("xl/styles.xml".to_owned(), format!("{HEAD}<styleSheet xmlns=\"{MAIN}\">{styles}</styleSheet>")),
     ];
     for (k, (_, rows)) in sheets.iter().enumerate() {
-        let data = format!("{HEAD}<worksheet xmlns=\"{MAIN}\"><sheetData>{rows}</sheetData></worksheet>");
+        // Behind a `|`, the ranges of merged cells.
+        let (rows, merged) = rows.split_once('|').unwrap_or((rows, ""));
+        let merged: String = merged.split_whitespace().map(|of| format!("<mergeCell ref=\"{of}\"/>")).collect();
+        let merged = if merged.is_empty() { merged } else { format!("<mergeCells>{merged}</mergeCells>") };
+        let data = format!("{HEAD}<worksheet xmlns=\"{MAIN}\"><sheetData>{rows}</sheetData>{merged}</worksheet>");
         files.push((format!("xl/worksheets/sheet{}.xml", k + 1), data));
     }
+    archive(&files)
+}
+
+/// Files in an archive without compression.
+fn archive(files: &[(String, String)]) -> Vec<u8> {
     let (mut bytes, mut directory) = (vec![], vec![]);
-    for (name, text) in &files {
+    for (name, text) in files {
         let mut crc = flate2::Crc::new();
         crc.update(text.as_bytes());
         let size = (text.len() as u32).to_le_bytes();
@@ -444,6 +554,38 @@ fn workbook(sheets: &[(&str, &str)]) -> Vec<u8> {
     bytes
 }
 
+/// A sheet of LibreOffice: rows of cells that are numbers, shares shown in percent (`45%`), dates or texts.
+fn ods(rows: &[[&str; 3]]) -> Vec<u8> {
+    const OASIS: &str = "urn:oasis:names:tc:opendocument:xmlns";
+    let cell = |text: &str| {
+        let (kind, value) = match text.strip_suffix('%').and_then(|share| share.parse::<f64>().ok()) {
+            Some(share) => ("percentage", format!("office:value=\"{}\"", share / 100.0)),
+            None if text.parse::<f64>().is_ok() => ("float", format!("office:value=\"{text}\"")),
+            None if text.matches('-').count() == 2 => ("date", format!("office:date-value=\"{text}\"")),
+            None => ("string", String::new()),
+        };
+        let empty = "<table:table-cell/>".to_owned();
+        let full = format!(
+            "<table:table-cell office:value-type=\"{kind}\" {value}><text:p>{text}</text:p></table:table-cell>"
+        );
+        if text.is_empty() { empty } else { full }
+    };
+    let row = |cells: &[&str; 3]| format!("<table:table-row>{}</table:table-row>", cells.map(cell).concat());
+    let rows: String = rows.iter().map(row).collect();
+    let content = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?><office:document-content xmlns:office=\"{OASIS}:office:1.0\" \
+         xmlns:table=\"{OASIS}:table:1.0\" xmlns:text=\"{OASIS}:text:1.0\"><office:body><office:spreadsheet><table:table \
+         table:name=\"Data\">{rows}</table:table></office:spreadsheet></office:body></office:document-content>"
+    );
+    let manifest = format!("<manifest:manifest xmlns:manifest=\"{OASIS}:manifest:1.0\"/>");
+    let files = [
+        ("mimetype", "application/vnd.oasis.opendocument.spreadsheet".to_owned()),
+        ("META-INF/manifest.xml", manifest),
+        ("content.xml", content),
+    ];
+    archive(&files.map(|(name, text)| (name.to_owned(), text)))
+}
+
 /// Rows of a sheet: numbers as such, `=` before a date's serial number, `!` before an error, else text.
 fn sheet(rows: &[[&str; 3]]) -> String {
     let cell = |text: &str| {
@@ -469,10 +611,22 @@ fn workbooks() -> Vec<Case> {
     let dates = sheet(&[head, ["0", "1", "=45443"], ["1", "2", "=45323"], ["0", "3", "=45385"]]);
     let broken = sheet(&[head, ["0", "1", "4.5"], ["1", "2", "!#DIV/0!"], ["0", "3", "6"], ["1", "4", "7"]]);
     let texts = sheet(&[head, ["0", "1", "1,5"], ["1", "2", "2,5"], ["0", "3", "3,25"]]);
-    let days = Expect::Numbers(vec![19_874.0, 19_754.0, 19_816.0]);
+    let days = || Expect::Numbers(vec![19_874.0, 19_754.0, 19_816.0]);
+    let at = |place: &str, value: &str| format!("<c r=\"{place}\"><v>{value}</v></c>");
+    let mut merged = sheet(&[head]).replace("<row>", "<row r=\"1\">");
+    for (k, x) in ["5", "", "7", ""].iter().enumerate() {
+        let third = if x.is_empty() { String::new() } else { at(&format!("C{}", k + 2), x) };
+        let (t, y) = (at(&format!("A{}", k + 2), &(k % 2).to_string()), at(&format!("B{}", k + 2), &k.to_string()));
+        merged += &format!("<row r=\"{}\">{t}{y}{third}</row>", k + 2);
+    }
+    merged += "|C2:C3 C4:C5";
+    let open =
+        |name: &str, rows: &[[&str; 3]], expect: Expect| Case { ending: "ods", ..case(name, ods(rows), "", expect) };
+    let shares = Expect::Numbers(vec![0.45, 0.07, 1.2]);
+    let stray = stop(&["`x`", "row 2", "`?`", "--na"]);
     vec![
         of("workbook of numbers", workbook(&[("Data", &numbers)]), values()),
-        of("workbook of dates", workbook(&[("Data", &dates)]), days),
+        of("workbook of dates", workbook(&[("Data", &dates)]), days()),
         of("workbook of texts", workbook(&[("Data", &texts)]), Expect::Numbers(vec![1.5, 2.5, 3.25])),
         of("workbook with an error", workbook(&[("Data", &broken)]), stop(&["`x`", "row 2", "`#DIV/0!`", "--na"])),
         of("two sheets", workbook(&[("Data", &numbers), ("Notes", &texts)]), values()),
@@ -481,6 +635,30 @@ fn workbooks() -> Vec<Case> {
             workbook(&[("Data", &numbers), ("Notes", &texts)]),
             Expect::Note(vec!["`Data`", "--sheet"]),
         ),
+        of("merged cells", workbook(&[("Data", &merged)]), Expect::Numbers(vec![5.0, 5.0, 7.0, 7.0])),
+        of(
+            "merged cells are noted",
+            workbook(&[("Data", &merged)]),
+            Expect::Note(vec!["2 merged cells", "each of which"]),
+        ),
+        open(
+            "sheet of LibreOffice",
+            &[head, ["0", "1", "1.234"], ["1", "2", "2.5"], ["0", "3", ""], ["1", "4", "7"]],
+            values(),
+        ),
+        open(
+            "dates in LibreOffice",
+            &[head, ["0", "1", "2024-05-31"], ["1", "2", "2024-02-01"], ["0", "3", "2024-04-03"]],
+            days(),
+        ),
+        open("shares in LibreOffice", &[head, ["0", "1", "45%"], ["1", "2", "7%"], ["0", "3", "120%"]], shares),
+        open(
+            "a stray in LibreOffice",
+            &[head, ["0", "1", "4"], ["1", "2", "?"], ["0", "3", "6"], ["1", "4", "7"]],
+            stray,
+        ),
+        of("title row", workbook(&[("Data", &format!("{}{numbers}", sheet(&[["Report 2024", "", ""]])))]), values()),
+        of("a web page", b"<html><table><tr><td>t</td></tr></table></html>".to_vec(), stop(&["web page", ".xlsx"])),
         of("empty sheet", workbook(&[("Data", "")]), stop(&["`Data`", "empty"])),
         of("no workbook", b"t,y,x\n1,2,3\n".to_vec(), stop(&["workbook", "CSV"])),
     ]
@@ -516,7 +694,28 @@ fn other_formats() -> Vec<Case> {
         of("json", r#"[{"t":0,"y":1,"x":[1,2]}]"#, stop(&["`x`", "row 1", "list"])),
         of("ndjson", "{\"t\":0,\"y\":1,\"x\":3}\noops\n", stop(&["row 2", "line 2", "JSON"])),
         of("json", "[]", stop(&["no objects"])),
-        of("dta", "x", stop(&["Stata", "CSV"])),
+        of("json", &format!("{{\"rows\":[{}],\"n\":4}}", rows.join(",")), numbers()),
+        of("json", r#"{"t":[0,1,0,1],"y":[1,2,3,4],"x":[1.234,5,null,null]}"#, numbers()),
+        of(
+            "json",
+            r#"{"t":{"0":0,"1":1,"2":0,"10":1},"y":{"0":1,"1":2,"2":3,"10":4},"x":{"0":1.234,"1":5,"2":null,"10":null}}"#,
+            numbers(),
+        ),
+        of(
+            "json",
+            r#"{"2":{"t":0,"y":3},"10":{"t":1,"y":4},"0":{"t":0,"y":1,"x":1.234},"1":{"t":1,"y":2,"x":5}}"#,
+            numbers(),
+        ),
+        of(
+            "json",
+            r#"{"columns":["t","y","x"],"index":[0,1,2,3],"data":[[0,1,1.234],[1,2,5],[0,3,null],[1,4,null]]}"#,
+            numbers(),
+        ),
+        of("json", r#"{"t":[0,1],"y":[1,2,3],"x":[1,2]}"#, stop(&["`t` has 2", "`y` has 3"])),
+        of("json", r#"[["t","y","x"],[0,1,2]]"#, stop(&["line 1", "array of objects", "orient=\"records\""])),
+        of("json", r#"[{"t":0,"y":1,"a":{"b":1}},{"t":1,"y":2,"a":{"b":2}}]"#, Expect::Columns(vec!["a.b"])),
+        of("json", r#"{"a":{"t":0,"y":1},"b":{"t":1,"y":2}}"#, stop(&["objects in an object", "records"])),
+        of("dta", "x", stop(&["Stata 12", "save", "version=118"])),
         of("sav", "x", stop(&["SPSS", "CSV"])),
         of("sas7bdat", "x", stop(&["SAS", "CSV"])),
         of("rds", "x", stop(&["R file", "write.csv"])),
@@ -524,11 +723,30 @@ fn other_formats() -> Vec<Case> {
     ]
 }
 
+/// Files of Stata that another program wrote (`testdata/stata/make.py`).
+fn stata() -> Vec<Case> {
+    let file = |name: &str| std::fs::read(Path::new("../../testdata/stata").join(name)).unwrap();
+    let of = |name: &str, expect: Expect| Case { ending: "dta", ..case(name, file(name), "", expect) };
+    let numbers = || Expect::Numbers(vec![1.5, GAP, -2.25, 1e6]);
+    let cut = |name: &str, n: usize| {
+        let mut bytes = file(name);
+        bytes.truncate(n);
+        bytes
+    };
+    vec![
+        of("v117.dta", numbers()),
+        of("v118.dta", numbers()),
+        of("v119.dta", numbers()),
+        of("v118.dta", Expect::Note(vec!["`race`", "labels are read", "categories"])),
+        of("v114.dta", stop(&["Stata 12 or older", "save", "version=118"])),
+        Case { ending: "dta", ..case("cut short", cut("v118.dta", 700), "", stop(&["cut short or damaged"])) },
+    ]
+}
+
 fn corpus() -> Vec<Case> {
-    [locales(), units(), unclear(), strays(), dates(), oddities(), spreadsheets(), workbooks(), other_formats()]
-        .into_iter()
-        .flatten()
-        .collect()
+    let lists =
+        [locales(), units(), unclear(), strays(), dates(), oddities(), spreadsheets(), workbooks(), other_formats()];
+    (lists.into_iter().chain([stata()])).flatten().collect()
 }
 
 /// The roles given to a file, with what the encoder has to say.
@@ -613,6 +831,45 @@ fn messy_files_are_read_right_or_refused() {
         })
         .collect();
     assert!(faults.is_empty(), "{} of {} files:\n{}", faults.len(), corpus.len(), faults.join("\n"));
+}
+
+#[test]
+fn a_stata_file_is_read_column_by_column() {
+    let table = read(Path::new("../../testdata/stata/v118.dta"), &ReadOptions::default()).unwrap();
+    let cells =
+        |name: &str| (0..4).map(|i| table.column(name).unwrap().cell(i).unwrap_or_default()).collect::<Vec<_>>();
+    assert_eq!(cells("t"), ["0", "1", "0", "1"], "two labelled values stay numbers");
+    assert_eq!(cells("race"), ["black", "other", "white", "black"]);
+    assert_eq!(cells("town"), ["Zürich", "", "Köln", "Łódź"]);
+    assert_eq!(cells("day"), ["2024-05-31", "", "1999-12-31", "1970-01-01"]);
+    assert_eq!(cells("remark"), ["short", "", "a long one, which Stata keeps apart", "x"]);
+    assert_eq!(table.column("day").unwrap().kind(), Kind::Date);
+}
+
+/// A length in a file is a claim; none may be believed before it is held against the file.
+#[test]
+fn damaged_stata_files_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.dta");
+    let whole = std::fs::read("../../testdata/stata/v118.dta").unwrap();
+    for k in (0..whole.len()).step_by(7) {
+        for value in [0_u8, 0x7f, 0xff] {
+            let mut bytes = whole.clone();
+            bytes[k] = value;
+            std::fs::write(&path, &bytes).unwrap();
+            // Many single bytes may change without harm; what counts is that the program goes on.
+            let _ = read(&path, &ReadOptions::default());
+        }
+    }
+    for tag in ["<strls>GSO", "<value_labels><lbl>"] {
+        let at = whole.windows(tag.len()).position(|window| window == tag.as_bytes()).unwrap() + tag.len();
+        let mut bytes = whole.clone();
+        let at = if tag.ends_with("GSO") { at + 13 } else { at };
+        bytes[at..at + 4].copy_from_slice(&[0xff, 0xff, 0xff, 0x7f]);
+        std::fs::write(&path, &bytes).unwrap();
+        let stopped = read(&path, &ReadOptions::default()).unwrap_err().to_string();
+        assert!(stopped.contains("cut short or damaged"), "{tag}: {stopped}");
+    }
 }
 
 #[test]

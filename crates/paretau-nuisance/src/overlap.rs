@@ -312,7 +312,10 @@ fn overlap_warnings(
         if arm.n < LEAST_ROWS {
             warn(
                 "few-rows",
-                format!("There are only {} {name} rows: too few to assess the tail of their weights.", arm.n),
+                match arm.n {
+                    1 => format!("There is only 1 {name} row: too few to assess the tail of its weights."),
+                    n => format!("There are only {n} {name} rows: too few to assess the tail of their weights."),
+                },
             );
         }
     }

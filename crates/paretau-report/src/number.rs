@@ -90,7 +90,16 @@ impl<'a> Unit<'a> {
 
     /// An effect with the unit's name.
     pub(crate) fn words(self, value: f64) -> String {
-        if self.name.is_empty() { self.show(value) } else { format!("{} {}", self.show(value), self.name) }
+        let number = self.show(value);
+        match self.name {
+            "" => number,
+            // Signs of currencies stand before the amount and behind its sign.
+            name if name.ends_with(['$', '€', '£', '¥', '₹']) => match number.strip_prefix('\u{2212}') {
+                Some(amount) => format!("\u{2212}{name}{amount}"),
+                None => format!("{name}{number}"),
+            },
+            name => format!("{number} {name}"),
+        }
     }
 
     /// What follows a word such as "effects": `, in kg`; nothing without a unit.
@@ -114,6 +123,8 @@ mod tests {
         assert_eq!(tick(-20.0), "\u{2212}20");
         assert_eq!(percent(0.0042), "0.4 %");
         assert_eq!(percent(1.0), "100 %");
+        assert_eq!(Unit::new(false, 1.8, "kg").words(3.4567), "3.5 kg");
+        assert_eq!(Unit::new(false, 1.8, "$").words(-3.4567), "\u{2212}$3.5");
         assert_eq!(Unit::new(false, 1.8, "").show(3.4567), "3.5");
         assert_eq!(Unit::new(true, 0.018, "kg").words(0.034), "3.4 percentage points");
         assert_eq!(Unit::new(false, 0.9, "kg").words(-3.44), "\u{2212}3.44 kg");

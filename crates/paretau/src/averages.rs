@@ -48,7 +48,10 @@ pub(crate) fn of_rows(
     let extrapolates = why(Population::Ate);
     let few = || {
         let few = overlap.arms.iter().map(|arm| arm.n).min().unwrap_or(0);
-        format!("the effective sample size of one arm is below {LEAST_EFFECTIVE_ROWS} (the smaller arm has {few} rows)")
+        format!(
+            "the effective sample size of one arm is below {LEAST_EFFECTIVE_ROWS} (the smaller arm has {few} {})",
+            if few == 1 { "row" } else { "rows" }
+        )
     };
     // Overlap weights always add up to something; with nobody in the overlap that is an average over no one.
     let in_overlap = |arm: u8| {

@@ -18,6 +18,7 @@ use super::pieces::{CutError, Cutter};
 use super::position::{ByteCount, Position};
 use super::records::{self, First, Layout, Parsed, Part, Refused, Why};
 use super::source::{Format, Input, Opened, damaged_gzip};
+use super::top::{Title, codes, is_separated_by_blanks};
 use super::{ReadOptions, Watch, understand};
 use crate::table::{Kind, Source, Table, TableColumn, file_error};
 
@@ -81,7 +82,17 @@ fn read_in_pieces(
         let slots = columns.iter_mut().zip(&doubtful).filter(|(_, again)| **again);
         slots.zip(texts).for_each(|((slot, _), text)| *slot = text);
     }
-    let found = understand::understand(&mut columns, Some(stream.layout.delimiter), options);
+    let mut found = understand::understand(&mut columns, Some(stream.layout.delimiter), options);
+    for column in columns.iter().filter(|column| column.kind() == Kind::Number) {
+        if let Some(cell) = stream.codes.get(&column.name) {
+            found.notes.push(format!(
+                "`{0}` is read as numbers, but cells such as `{cell}` begin with a zero, as codes do; --categorical {1} reads \
+                 them as categories",
+                column.name,
+                understand::quoted(&column.name)
+            ));
+        }
+    }
     let mut table = Table::new(columns)?;
     stream.describe(&mut table, 0, stream.first_line());
     super::describe(&mut table, found, options);
@@ -136,6 +147,10 @@ pub(crate) struct CsvStream {
     /// Data rows and line ends so far.
     pub(crate) rows: usize,
     lines: u64,
+    /// Lines above the header.
+    above: u64,
+    /// Columns whose first cells begin with zeros, as codes do, with such a cell.
+    codes: BTreeMap<String, String>,
     /// Line of the first row, and whether every row so far is one line of text.
     first_line: u64,
     one_line_each: bool,
@@ -181,10 +196,14 @@ impl CsvStream {
         if let Some((_, length)) = named {
             head.drain(..length);
         }
-        let (delimiter, note) = match (options.delimiter, named) {
+        let separates = |head: &[u8]| match (options.delimiter, named) {
             (None, Some((named, _))) => (named, None),
-            _ => delimiter(&head, format, options),
+            _ => delimiter(head, format, options),
         };
+        let title = if options.header { Title::above(&head, |head| separates(head).0) } else { None };
+        let above = title.as_ref().map_or(0, |title| title.lines);
+        head.drain(..title.as_ref().map_or(0, |title| title.length));
+        let (delimiter, note) = separates(&head);
         let mut stream = Self {
             path: path.to_owned(),
             gzip,
@@ -198,7 +217,9 @@ impl CsvStream {
             failed: None,
             unclosed: None,
             rows: 0,
-            lines: u64::from(named.is_some()),
+            lines: u64::from(named.is_some()) + above,
+            above,
+            codes: BTreeMap::new(),
             first_line: 1,
             one_line_each: true,
         };
@@ -217,7 +238,17 @@ impl CsvStream {
         } else {
             Header::numbered(cells.len())
         };
+        stream.header.notes.extend(title.map(|title| title.in_words()));
         stream.header.notes.extend(note);
+        if let ([name], [first, ..], true) = (&stream.header.names[..], &stream.ahead[..], options.header)
+            && is_separated_by_blanks(name, first)
+        {
+            let message = "its columns seem to be separated by blanks, which are not read as such; save it with commas or tabs \
+                           between the columns";
+            return Err(file_error(path, None, None, message));
+        }
+        let codes = stream.ahead.first().map(|text| codes(text, delimiter, cells.len())).unwrap_or_default();
+        stream.codes = codes.into_iter().map(|(j, cell)| (stream.header.names[j].clone(), cell)).collect();
         check_fields(path, options, &stream.header.names, &BTreeMap::new())?;
         understand::check_named(path, &stream.header.names, options)?;
         let kinds = options.declared();
@@ -433,13 +464,15 @@ impl CsvStream {
         let (row, line) = (self.rows + refused.row, self.lines + 1 + refused.line);
         match &refused.why {
             Why::Cell(place, message) => self.cell_error(&self.header.names[*place], row, line, message),
-            Why::Cells(n) => file_error(
+            &Why::Cells(n) => file_error(
                 &self.path,
                 None,
                 Some(row as u64 + 1),
                 format!(
-                    "(line {line}) has {n} cells, but the first line has {}; look for a stray delimiter, an unclosed \
+                    "(line {line}) has {n} {}, but the {} line has {}; look for a stray delimiter, an unclosed \
                      quotation mark, a number with a comma or a line cut short",
+                    if n == 1 { "cell" } else { "cells" },
+                    if self.above > 0 { "header" } else { "first" },
                     self.layout.n_cells
                 ),
             ),

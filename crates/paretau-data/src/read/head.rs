@@ -8,6 +8,7 @@ use super::csv::{self, delimiter};
 use super::parts::DataFiles;
 use super::pieces::Cutter;
 use super::source::{Format, Input};
+use super::top::Title;
 use super::{BatchReader, ReadOptions, spelled, understand};
 use crate::table::{Field, Table, file_error};
 
@@ -17,7 +18,7 @@ const HEAD: usize = 8 << 20;
 const ROWS: usize = 1 << 12;
 
 /// Endings of files that are read as a whole before they are text.
-const SPELLED: [&str; 8] = ["json", "ndjson", "jsonl", "xlsx", "xlsm", "xlsb", "xls", "ods"];
+const SPELLED: [&str; 9] = ["json", "ndjson", "jsonl", "xlsx", "xlsm", "xlsb", "xls", "ods", "dta"];
 
 /// Options that read the file batch by batch with the kinds and the notations that its first rows show, and a table without
 /// rows that has what was found about them. A later cell that does not fit is then an error, never read in another way.
@@ -90,7 +91,8 @@ fn first_piece(path: &Path, format: Format, options: &ReadOptions) -> Result<Inp
     let mut start = vec![0_u8; 1 << 16];
     let filled = std::io::Read::read(&mut input.open_text()?.text, &mut start).unwrap_or(0);
     start.truncate(filled);
-    let (delimiter, _) = delimiter(&start, format, options);
+    let above = Title::above(&start, |head| delimiter(head, format, options).0).map_or(0, |title| title.length);
+    let (delimiter, _) = delimiter(&start[above..], format, options);
     let mut cutter = Cutter::new(input.open_text()?.text, delimiter, HEAD);
     match cutter.next_piece() {
         Ok(piece) => Ok(Input::Memory(path.to_owned(), piece.unwrap_or_default().into())),

@@ -23,6 +23,11 @@ impl Header {
     pub(crate) fn from_cells<'a>(path: &Path, cells: impl Iterator<Item = &'a [u8]>) -> Result<Self> {
         let names = cells
             .map(|cell| {
+                if cell.contains(&0) {
+                    let message =
+                        "the header holds NUL bytes, as UTF-16 text without a mark does; save the file again as UTF-8";
+                    return Err(file_error(path, None, None, message));
+                }
                 std::str::from_utf8(trim(cell)).map(str::to_owned).map_err(|_| {
                     file_error(path, None, None, "the header is not UTF-8 text; save the file again as UTF-8")
                 })

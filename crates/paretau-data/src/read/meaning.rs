@@ -152,7 +152,12 @@ fn numbers(levels: &Levels<'_>, options: &ReadOptions) -> (usize, Option<Meaning
     let zero_one = values.iter().flatten().all(|&v| v == 0.0 || v == 1.0);
     let strays: Vec<usize> = if zero_one { strays } else { strays.into_iter().chain(truths.iter().copied()).collect() };
     let values = most + if zero_one { levels.cells(&truths) } else { 0 };
-    if !are_strays(levels, &strays, values) {
+    // Amounts in several units, or with a unit here and none there, are amounts all the same: never categories.
+    let is_amount = |k: &usize| {
+        let known = |p: &Parts<'_>| p.unit.is_empty() || is_known_unit(p.unit);
+        parts[*k].is_some_and(|p| known(&p) && MARKS.iter().any(|m| p.number(m.0, m.1).is_some()))
+    };
+    if !are_strays(levels, &strays, values) && !strays.iter().all(is_amount) {
         return (values, None);
     }
     let meaning = match other {

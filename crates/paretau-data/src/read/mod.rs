@@ -9,6 +9,7 @@ mod head;
 mod header;
 mod ipc;
 mod ipc_lengths;
+mod json;
 mod limit;
 mod lines;
 mod many;
@@ -25,8 +26,10 @@ mod position;
 mod records;
 mod source;
 mod spelled;
+mod stata;
 mod stream;
 mod svm;
+mod top;
 mod understand;
 mod zip;
 
@@ -49,6 +52,7 @@ use crate::table::{Field, Kind, Reading, Table};
 pub(crate) use cell::{Cell, classify};
 pub(crate) use head::by_first_rows;
 use source::Input;
+pub(crate) use understand::quoted;
 
 /// How to read a file. The default reads everything and finds out kinds by itself.
 #[derive(Debug, Clone)]

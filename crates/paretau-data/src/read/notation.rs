@@ -111,7 +111,8 @@ pub(crate) struct Parts<'a> {
 impl<'a> Parts<'a> {
     /// Takes a cell apart; `None` if it cannot be a number with a unit in any notation.
     pub(crate) fn of(cell: &'a str) -> Option<Self> {
-        let mut rest = cell.trim();
+        // Spreadsheets keep a number as text behind an apostrophe.
+        let mut rest = cell.trim().trim_start_matches('\'');
         let mut negative = false;
         // Accountants write negative amounts in brackets.
         if let Some(inner) = rest.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) {
@@ -246,6 +247,7 @@ mod tests {
             ("1\u{202f}234", '.', Some(' '), Some(1234.0)),
             ("1’234.5", '.', Some('\''), Some(1234.5)),
             ("(1,234.50)", '.', Some(','), Some(-1234.5)),
+            ("'12.5", '.', None, Some(12.5)),
             ("−5", '.', None, Some(-5.0)),
             ("1,5e3", ',', None, Some(1500.0)),
             ("1,5e-3", ',', None, Some(0.0015)),

@@ -1,14 +1,11 @@
-//! Workbooks and JSON, whose values are spelled out as delimited text in memory, so that one reader finds out kinds,
+//! Workbooks, whose values (like those of JSON and of Stata files) are spelled out as delimited text in memory, so that one reader finds out kinds,
 //! counts rows and names cells for all of them; and formats that are refused with advice.
 
-use std::collections::HashMap;
-use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use calamine::{Data, Reader as _};
-use paretau_core::{Error, Result};
-use serde_json::{Map, Value};
+use paretau_core::Result;
 
 use super::ReadOptions;
 use super::limit::{Budget, table_bytes};
@@ -24,14 +21,12 @@ pub(super) fn spelled(path: &Path, options: &ReadOptions) -> Result<Option<(Inpu
     let ending = name.rsplit('.').next().unwrap_or_default();
     let refuse = |what: &str| Err(file_error(path, None, None, what));
     match ending {
-        "json" | "ndjson" | "jsonl" => json(path, options.max_memory).map(|input| Some((input, None))),
+        "json" | "ndjson" | "jsonl" => super::json::json(path, options.max_memory).map(|input| Some((input, None))),
         "xlsx" | "xlsm" | "xlsb" | "xls" | "ods" => {
             // A damaged workbook may bring its decoder down.
             shielded(path, || workbook(path, options.sheet.as_deref(), options.max_memory)).map(Some)
         }
-        "dta" => {
-            refuse("is a Stata file; in Stata, `export delimited using data.csv`, or save it as CSV with R or pandas")
-        }
+        "dta" => shielded(path, || super::stata::stata(path, options.max_memory)).map(Some),
         "sav" | "zsav" | "por" => refuse("is an SPSS file; in SPSS, save it as CSV, or use R (haven) or pandas"),
         "sas7bdat" | "xpt" => refuse("is a SAS file; `proc export` it as CSV, or use R (haven) or pandas"),
         "rds" | "rda" | "rdata" => refuse("is an R file; in R, `write.csv(data, \"data.csv\", row.names = FALSE)`"),
@@ -46,8 +41,21 @@ pub(super) fn spelled(path: &Path, options: &ReadOptions) -> Result<Option<(Inpu
 /// A sheet of a workbook, the first unless another is named.
 fn workbook(path: &Path, sheet: Option<&str>, max_memory: u64) -> Result<(Input, Option<String>)> {
     let budget = Budget::new(path, max_memory);
-    let mut head = [0; 2];
-    let is_archive = super::source::open(path)?.read_exact(&mut head).is_ok() && head == *b"PK";
+    let mut head = vec![];
+    let read = super::source::open(path)?.take(512).read_to_end(&mut head);
+    read.map_err(|source| paretau_core::Error::Io { path: path.to_owned(), source })?;
+    let is_archive = head.starts_with(b"PK");
+    // Programs that cannot write a workbook write a web page or text under its name.
+    let start = String::from_utf8_lossy(&head).trim_start_matches(['\u{feff}', ' ', '\r', '\n', '\t']).to_lowercase();
+    if start.starts_with('<') {
+        let message = "is a web page (HTML or XML) under the name of a workbook; open it in a spreadsheet program and save it \
+                       as .xlsx or CSV";
+        return Err(file_error(path, None, None, message));
+    }
+    if !head.is_empty() && head.iter().all(|&b| b >= b' ' || matches!(b, b'\t' | b'\n' | b'\r')) {
+        let message = "is plain text under the name of a workbook; if it is CSV, rename it to end in .csv";
+        return Err(file_error(path, None, None, message));
+    }
     if is_archive {
         let mut archive = Archive::open(path)?;
         let mut unpacked = 0_u64;
@@ -82,7 +90,14 @@ fn workbook(path: &Path, sheet: Option<&str>, max_memory: u64) -> Result<(Input,
         }
         budget.check("its sheet", table_bytes(rows, columns).saturating_mul(4))?;
     }
-    let range = book.worksheet_range(name).map_err(unread)?;
+    let mut range = book.worksheet_range(name).map_err(unread)?;
+    let merged = match &mut book {
+        calamine::Sheets::Xlsx(book) => match book.merge_cells_by_sheet_name(name) {
+            Ok(regions) => fill_merged(&mut range, &regions),
+            Err(e) => return Err(unread(calamine::Error::Xlsx(e))),
+        },
+        _ => 0,
+    };
     let mut out = Spelled(String::new());
     let mut cells = vec![];
     for row in range.rows().filter(|row| row.iter().any(|cell| *cell != Data::Empty)) {
@@ -93,9 +108,38 @@ fn workbook(path: &Path, sheet: Option<&str>, max_memory: u64) -> Result<(Input,
     if out.0.is_empty() {
         return Err(file_error(path, None, None, format!("its sheet `{name}` is empty; name another with --sheet")));
     }
-    let note = (sheet.is_none() && names.len() > 1)
+    let first = (sheet.is_none() && names.len() > 1)
         .then(|| format!("the first of {} sheets is read, `{name}`; --sheet names another", names.len()));
-    Ok((out.input(path), note))
+    let merged = (merged > 0).then(|| {
+        let (cells, go, their) = if merged == 1 { ("cell", "goes", "its") } else { ("cells", "go", "their") };
+        format!("{merged} merged {cells} {go} over several rows, each of which has {their} value")
+    });
+    let notes: Vec<String> = first.into_iter().chain(merged).collect();
+    Ok((out.input(path), (!notes.is_empty()).then(|| notes.join("; "))))
+}
+
+/// Gives every row of a merged cell its value, of which a workbook keeps one; how many were filled.
+fn fill_merged(range: &mut calamine::Range<Data>, regions: &[calamine::Dimensions]) -> usize {
+    let (Some(start), Some(end)) = (range.start(), range.end()) else { return 0 };
+    // Regions that overlap are damage; they must not cost more than the sheet has cells.
+    let mut left = range.get_size().0.saturating_mul(range.get_size().1);
+    let mut filled = 0;
+    for region in regions {
+        let (top, column) = region.start;
+        let value = match range.get_value(region.start) {
+            Some(value) if *value != Data::Empty && top >= start.0 && column >= start.1 => value.clone(),
+            _ => continue,
+        };
+        let rows: Vec<u32> = (top.saturating_add(1)..=region.end.0.min(end.0)).take(left).collect();
+        left -= rows.len();
+        filled += usize::from(!rows.is_empty());
+        for row in rows {
+            if range.get_value((row, column)) == Some(&Data::Empty) {
+                range.set_value((row, column), value.clone());
+            }
+        }
+    }
+    filled
 }
 
 /// A workbook's cell: amounts, dates and truths as every reader knows them, texts and errors as they stand.
@@ -114,69 +158,6 @@ fn cell_text(cell: &Data) -> String {
         Data::DateTime(time) => number_text(time.as_f64()),
         other => other.to_string(),
     }
-}
-
-/// An array of objects, or one object on each line.
-fn json(path: &Path, max_memory: u64) -> Result<Input> {
-    let size = super::source::open(path)?.metadata().map_or(0, |about| about.len());
-    // Its values as a tree take several times as much as its text.
-    Budget::new(path, max_memory).check("its values", size.saturating_mul(8))?;
-    let mut text = String::new();
-    // Devices and pipes tell no size; a byte more than the limit shows that there is too much.
-    let read =
-        File::open(path).and_then(|file| file.take((max_memory / 8).saturating_add(1)).read_to_string(&mut text));
-    read.map_err(|source| Error::Io { path: path.to_owned(), source })?;
-    Budget::new(path, max_memory).check("its values", (text.len() as u64).saturating_mul(8))?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let rows: Vec<Map<String, Value>> = if text.trim_start().starts_with('[') {
-        serde_json::from_str(text).map_err(|e| {
-            file_error(path, None, None, format!("(line {}) is not a JSON array of objects: {e}", e.line()))
-        })?
-    } else {
-        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-        lines
-            .enumerate()
-            .map(|(row, (k, line))| {
-                serde_json::from_str(line).map_err(|e| {
-                    let message = format!(
-                        "(line {}) is not a JSON object ({e}); write one object per line, or an array of objects",
-                        k + 1
-                    );
-                    file_error(path, None, Some(row as u64 + 1), message)
-                })
-            })
-            .collect::<Result<_>>()?
-    };
-    let mut names: Vec<&str> = vec![];
-    let mut places: HashMap<&str, usize> = HashMap::new();
-    for name in rows.iter().flat_map(Map::keys) {
-        places.entry(name).or_insert_with(|| {
-            names.push(name);
-            names.len() - 1
-        });
-    }
-    if names.is_empty() {
-        return Err(file_error(path, None, None, "holds no objects; each row must be an object of names and values"));
-    }
-    let mut out = Spelled::new(&names);
-    let mut cells = vec![String::new(); names.len()];
-    for (i, row) in rows.iter().enumerate() {
-        cells.iter_mut().for_each(String::clear);
-        for (name, value) in row {
-            cells[places[name.as_str()]] = match value {
-                Value::Null => String::new(),
-                Value::Bool(value) => value.to_string(),
-                Value::Number(number) => number.as_f64().map_or_else(|| number.to_string(), number_text),
-                Value::String(text) => text.clone(),
-                Value::Array(_) | Value::Object(_) => {
-                    let message = "holds a list or an object; give each value a name of its own";
-                    return Err(file_error(path, Some(name), Some(i as u64 + 1), message));
-                }
-            };
-        }
-        out.row(&cells);
-    }
-    Ok(out.input(path))
 }
 
 /// A number so that its point cannot be taken for a separator of thousands.

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::ReadOptions;
 use super::meaning::{Levels, Meaning, Shows, meaning, value};
-use super::notation::{Notation, Parts, is_mark};
+use super::notation::{Notation, Parts, is_known_unit, is_mark, is_missing_among_numbers};
 use crate::table::{ColumnData, Doubt, Kind, Table, TableColumn, Text, format_number};
 
 /// Strays and rows that a message names.
@@ -101,7 +101,7 @@ pub(super) fn understand(columns: &mut [TableColumn], delimiter: Option<u8>, opt
     for (place, strays, notation) in odd {
         let column = &columns[place];
         if let ColumnData::Text(text) = &column.data {
-            found.doubts.insert(column.name.clone(), stray_cells(column, text, &strays, &notation, id));
+            found.doubts.insert(column.name.clone(), stray_cells(column, text, &strays, &notation, columns, id));
         }
     }
     found.notes = notes(columns, &mut found);
@@ -143,6 +143,8 @@ fn settle(
             if lenient {
                 let message = "--numeric names it, but none of its cells is a number; look at the column".to_owned();
                 found.doubts.insert(name, Doubt { row: None, message });
+            } else if let Some(doubt) = compound(&name, text) {
+                found.doubts.insert(name, doubt);
             } else if numbers * 2 >= cells && cells > 0 {
                 found.notes.push(format!(
                     "`{name}`: {numbers} of {cells} cells are numbers, the others are not; used as categories (with \
@@ -163,6 +165,13 @@ fn settle(
             .notes
             .push(format!("`{name}`: {cells} cells are not numbers and count as missing ({})", shown.join(", ")));
     }
+    if notation.dates.is_none()
+        && let Some(cell) = text.levels.iter().find(|level| level.trim_start().starts_with('('))
+        && let Some(value) = notation.value(cell)
+    {
+        let shown = format_number(value);
+        found.notes.push(format!("`{name}`: numbers in brackets are negative (`{cell}` is {shown})"));
+    }
     notation.lenient = lenient;
     let is_date = notation.dates.is_some();
     let iso = |level: &String| crate::calendar::parse_iso(level.as_bytes()).is_some();
@@ -171,7 +180,9 @@ fn settle(
         notation.dates = None;
     }
     let usual = Notation { lenient, ..Notation::default() };
-    if notation != usual || lenient {
+    // Brackets, apostrophes and other signs are read by a notation even where its marks are the usual ones.
+    let odd = |level: &String| notation.value(level).is_some() && level.trim().parse::<f64>().is_err();
+    if notation != usual || lenient || (!is_date && text.levels.iter().any(odd)) {
         found.notations.insert(name, notation.clone());
     }
     let reading = if is_date && notation.dates.is_none() {
@@ -193,6 +204,48 @@ fn settle(
     column.data = ColumnData::Number(values);
     column.is_date = is_date;
     None
+}
+
+/// Columns with fewer different texts than this are categories, whatever these look like.
+const MANY_TEXTS: usize = 10;
+
+/// What is wrong with a column whose texts are two numbers each (`120/80`) or times of day (`12:34`): as categories nearly
+/// every one would be rare, and what the column says would be lost.
+fn compound(name: &str, text: &Text) -> Option<Doubt> {
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let is_pair = |level: &str| level.split_once('/').is_some_and(|(a, b)| is_digits(a.trim()) && is_digits(b.trim()));
+    let is_time = |level: &str| {
+        let parts: Vec<&str> = level.split(':').collect();
+        let two = |part: &&str| (1..=2).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
+        (2..=3).contains(&parts.len()) && parts.iter().all(two)
+    };
+    let is_other_script = |level: &str| {
+        let other = |c: char| c.is_numeric() && !c.is_ascii();
+        level.chars().any(other) && level.chars().all(|c| c.is_numeric() || ".,٫٬-−+ ".contains(c))
+    };
+    let levels = Levels::of(text);
+    let used: Vec<usize> = (0..text.levels.len()).filter(|&k| levels.counts[k] > 0).collect();
+    if used.len() < MANY_TEXTS {
+        return None;
+    }
+    let all = |test: &dyn Fn(&str) -> bool| {
+        used.iter()
+            .map(|&k| text.levels[k].trim())
+            .all(|level| test(level) || is_missing_among_numbers(level.as_bytes()))
+    };
+    let (first, column) = (used[0], quoted(name));
+    let cell = &text.levels[first];
+    let rest = format!("leave it out with --ignore {column}, or add --categorical {column} if each text is a category");
+    let message = if all(&is_pair) {
+        format!("holds `{cell}`, two numbers in one cell; write them in two columns, {rest}")
+    } else if all(&is_other_script) {
+        format!("holds `{cell}`, digits of another script; write them as 0 to 9, {rest}")
+    } else if all(&is_time) {
+        format!("holds `{cell}`, a time of day, which is not read as a number; write it as hours, {rest}")
+    } else {
+        return None;
+    };
+    Some(Doubt { row: text.codes.iter().position(|&code| code as usize == first), message })
 }
 
 /// The notation that the rest of the file speaks for.
@@ -236,6 +289,7 @@ fn stray_cells(
     text: &Text,
     strays: &[usize],
     notation: &Notation,
+    columns: &[TableColumn],
     id: Option<&TableColumn>,
 ) -> Doubt {
     let what = if notation.dates.is_some() { "dates" } else { "numbers" };
@@ -251,6 +305,9 @@ fn stray_cells(
     let mut listed: Vec<(&usize, &Vec<usize>)> = rows.iter().collect();
     listed.sort_by_key(|(_, rows)| rows.first().copied());
     let row = listed.first().and_then(|(_, rows)| rows.first().copied());
+    let is_name =
+        |column: &&TableColumn| row.and_then(|row| column.cell(row)).is_some_and(|cell| cell.trim() == column.name);
+    let repeats_names = strays.len() == 1 && is_name(&column) && columns.iter().filter(is_name).count() > 1;
     let words: Vec<String> = listed
         .iter()
         .map(|&(&k, rows)| {
@@ -268,17 +325,43 @@ fn stray_cells(
     let bad: usize = strays.iter().map(|&k| levels.counts[k]).sum();
     let all: usize = levels.counts.iter().sum();
     let marks: Vec<&str> = listed.iter().map(|(k, _)| text.levels[**k].as_str()).collect();
-    let na = if marks.iter().any(|mark| mark.contains(',')) {
-        String::new()
-    } else {
-        format!("add --na {} if they mean missing, ", quoted(&marks.join(",")))
-    };
     let unit = match &notation.unit {
         Some(unit) => format!(" in `{unit}`"),
         None if notation.decimal == ',' => " with a decimal comma".to_owned(),
         None => String::new(),
     };
     let name = quoted(&column.name);
+    if repeats_names {
+        let (words, s) = (words.join(", "), if bad > 1 { "s" } else { "" });
+        return Doubt {
+            row,
+            message: format!(
+                "{} of {all} cells are {what}, but not {words}, the column's own name, as in a second line of column \
+                 names; delete the row{s}",
+                all - bad
+            ),
+        };
+    }
+    let is_amount = |k: &usize| Parts::of(&text.levels[*k]).is_some_and(|p| p.unit.is_empty() || is_known_unit(p.unit));
+    let units = |k: &usize| Parts::of(&text.levels[*k]).is_some_and(|p| !p.unit.is_empty());
+    if strays.iter().all(is_amount) && (notation.unit.is_some() || strays.iter().all(units)) {
+        let unit = if unit.is_empty() { " without a unit".to_owned() } else { unit };
+        return Doubt {
+            row,
+            message: format!(
+                "{} of {all} cells are {what}{unit}, but not {}{more}; write all cells in one unit, or add --numeric \
+                 {name} to count these as missing, --categorical {name} if the column holds categories",
+                all - bad,
+                words.join(", ")
+            ),
+        };
+    }
+    // Some of many marks would not be enough.
+    let na = if strays.len() > NAMED || marks.iter().any(|mark| mark.contains(',')) {
+        String::new()
+    } else {
+        format!("add --na {} if they mean missing, ", quoted(&marks.join(",")))
+    };
     Doubt {
         row,
         message: format!(

@@ -224,7 +224,13 @@ fn give(mut table: Table, spec: &RoleSpec, several: bool) -> Result<Assigned> {
     let mut notes = table.notes.clone();
     let arms = treatment::decode(&table, table.require(&spec.treatment)?, spec, several)?;
     notes.extend(arms.note.clone());
-    let y = numbers(&table, &spec.outcome, "outcome")?;
+    let y = match yes_or_no(&table, &spec.outcome)? {
+        Some((y, note)) => {
+            notes.push(note);
+            y
+        }
+        None => numbers(&table, &spec.outcome, "outcome")?,
+    };
     let n = table.n_rows();
     let rows: Vec<usize> = (0..n).filter(|&i| arms.arm[i].is_some() && !y[i].is_nan()).collect();
     let count = |test: &dyn Fn(usize) -> bool| (0..n).filter(|&i| test(i)).count();
@@ -340,6 +346,27 @@ fn check_spec(spec: &RoleSpec) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// An outcome of `yes` and `no` as 1 and 0, with a note; nothing if it is another one.
+fn yes_or_no(table: &Table, name: &str) -> Result<Option<(Vec<f64>, String)>> {
+    let ColumnData::Text(text) = &table.require(name)?.data else { return Ok(None) };
+    table.check_doubt(name)?;
+    let counts = crate::table::counts(text);
+    for (no, yes) in [("no", "yes"), ("n", "y")] {
+        let value = |level: &String| match crate::fold::fold(level) {
+            level if level == yes => Some(1.0),
+            level if level == no => Some(0.0),
+            _ => None,
+        };
+        let of_level: Vec<Option<f64>> = text.levels.iter().map(value).collect();
+        let mut used = of_level.iter().zip(&counts).filter(|(_, count)| **count > 0).map(|(value, _)| value);
+        if counts.iter().any(|&count| count > 0) && used.all(Option::is_some) {
+            let y = text.codes.iter().map(|&code| of_level.get(code as usize).copied().flatten().unwrap_or(f64::NAN));
+            return Ok(Some((y.collect(), format!("`{name}`: `{yes}` counts as 1 and `{no}` as 0"))));
+        }
+    }
+    Ok(None)
 }
 
 /// A column of numbers, or an error at the first cell that is none.

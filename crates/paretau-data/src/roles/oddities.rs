@@ -26,7 +26,9 @@ pub(crate) fn names_rows(column: &TableColumn) -> bool {
     if counts {
         return counts_rows(&column.name, start, values.len());
     }
-    ((called_id && values.len() >= NAMED_ROWS) || are_long_codes(values)) && all_differ(values)
+    (called_id && values.len() >= NAMED_ROWS && all_differ(values))
+        || count_beyond_precision(values)
+        || (are_long_codes(values) && repeat_seldom(values))
 }
 
 /// Whether so many numbers that count up by 1 from `start`, in the order of the rows, only number them.
@@ -47,6 +49,20 @@ fn are_long_codes(values: &[f64]) -> bool {
     // zeros in the right places, somewhat fewer.
     let used = |v: f64| format!("{v:e}").bytes().take_while(|b| *b != b'e').filter(u8::is_ascii_digit).count();
     values.iter().filter(|v| used(**v) >= USED_DIGITS).count() * 10 >= values.len() * 9
+}
+
+/// Whether numbers with more digits than a 64-bit float holds differ in their last digits only, as card numbers and counters
+/// with a prefix do. Rounded, several of them may be one.
+fn count_beyond_precision(values: &[f64]) -> bool {
+    let range = |(lo, hi): (f64, f64), &v: &f64| (lo.min(v), hi.max(v));
+    let (lo, hi) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), range);
+    lo >= INEXACT && hi < NO_IDENTIFIER && hi > lo && hi - lo < lo * 1e-6
+}
+
+/// Whether there are too many different values for codes of a few groups.
+fn repeat_seldom(values: &[f64]) -> bool {
+    let distinct: std::collections::HashSet<u64> = values.iter().map(|v| v.to_bits()).collect();
+    distinct.len() >= 3 && distinct.len() * 10 >= values.len()
 }
 
 fn all_differ(values: &[f64]) -> bool {
@@ -136,6 +152,11 @@ mod tests {
         assert!(!names_rows(&column("x", vec![1.0, 2.0, 3.0])));
         assert!(names_rows(&column("x", (1..=60).map(f64::from).collect())));
         assert!(names_rows(&column("card", (1..=9).map(|i| 4e19 + f64::from(i) * 1e6 / 7.0).collect())));
+        // Twenty digits of which a float keeps the first sixteen, and visits of one card.
+        let counter = |i: i32| format!("9{:019}", i * 7919).parse::<f64>().unwrap_or_default();
+        assert!(names_rows(&column("uid", (1..=99).map(counter).collect())));
+        let card = |i: i32| 4e19 + f64::from(i / 3 + 1) * 1e17 / 7.0;
+        assert!(names_rows(&column("card", (0..90).map(card).collect())));
         let noise = |i: i32| (f64::from(i) * 12.9898).sin() * 43_758.545_3 % 1.0;
         assert!(!names_rows(&column("scaled", (1..=99).map(|i| noise(i) * 1e19).collect())), "both signs");
         assert!(!names_rows(&column("scaled", (1..=99).map(|i| noise(i).abs() * 1e22).collect())), "several lengths");

@@ -136,10 +136,19 @@ impl<'a> Values<'a> {
                         self.listed()
                     )
                 }
-                n => format!(
-                    "has {n} values: {}; name the treated and the control value with --treated-value and --control-value",
-                    self.listed()
-                ),
+                n => {
+                    // Which of them is which, only the reader knows.
+                    let mut values: Vec<&String> = self.values.iter().collect();
+                    values.sort_by(|a, b| order(a, b));
+                    let flag = |value: Option<&&String>| crate::read::quoted(value.map_or("", |value| value.as_str()));
+                    format!(
+                        "has {n} values: {}; name the treated and the control value, e.g. --treated-value {} \
+                         --control-value {}",
+                        self.listed(),
+                        flag(values.last()),
+                        flag(values.first())
+                    )
+                }
             }),
         }
     }

@@ -26,6 +26,10 @@ pub(crate) fn who(records: &ModelRecords) -> Result<Option<Section>> {
         html += "<p>The model predicts the same effect for everybody, so there is nobody to tell apart.</p>";
         return Ok(Some(Section { id: "who", heading, html }));
     }
+    if records.scope.is_some() && !records.asked {
+        html += "<p>Nobody in the other arm is comparable to many of these people: what is predicted for them is extrapolated, and its \
+                 mean is not the answer above.</p>";
+    }
     html += "<div class=\"pair\">";
     html += &histogram(records, effects, unit).html(&outside(effects, unit))?;
     let (plot, cut) = sorted(records, effects, unit);
@@ -287,25 +291,24 @@ fn agreement(findings: &Findings) -> String {
 fn tree(findings: &Findings, unit: Unit<'_>) -> String {
     let Some(tree) = &findings.tree else { return String::new() };
     let [choosing, seeing] = tree.rows;
-    let how = if tree.root.split.is_some() {
-        format!(
-            "The questions were chosen on {}. In brackets are the estimates from the {} others, with intervals that hold for \
-             all groups of the tree at once (95 %). The tree accounts for {} of the variance of the predicted effects.",
-            people(choosing),
-            count(seeing),
-            percent(tree.explained)
-        )
-    } else {
-        format!("Among {} no question tells effects apart beyond chance.", people(choosing))
+    let Some(split) = &tree.root.split else {
+        // The average of everybody has its place in the answer, under its name; a second one beside it would need explaining.
+        return format!(
+            "<figure id=\"tree\" class=\"tree\"><h3>The effect as a small tree</h3><p>Among {} no question tells effects apart \
+             beyond chance, so there is no tree: the average effect is the best answer for everybody.</p></figure>",
+            people(choosing)
+        );
     };
+    let how = format!(
+        "The questions were chosen on {}. In brackets are the estimates from the {} others, with intervals that hold for \
+             all groups of the tree at once (95 %). The tree accounts for {} of the variance of the predicted effects.",
+        people(choosing),
+        count(seeing),
+        percent(tree.explained)
+    );
     let mut out = format!("<figure id=\"tree\" class=\"tree\"><h3>The effect as a small tree</h3><p>{how}</p><ul>");
-    match &tree.root.split {
-        Some(split) => {
-            branch(&mut out, &split.yes, &split.left, unit);
-            branch(&mut out, &split.no, &split.right, unit);
-        }
-        None => branch(&mut out, "everybody", &tree.root, unit),
-    }
+    branch(&mut out, &split.yes, &split.left, unit);
+    branch(&mut out, &split.no, &split.right, unit);
     out += "</ul></figure>";
     out
 }
