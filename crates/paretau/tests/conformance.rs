@@ -327,7 +327,8 @@ fn averages_and_groups_are_the_same_whatever_the_estimator() {
         let options =
             FitOptions { params: fixed(entry), by: vec!["town".into()], ..FitOptions::new(entry.info().name) };
         let model = paretau::fit(table(), &RoleSpec::new("t", "y"), &options).unwrap();
-        let found = (model.about().averages.clone(), model.about().groups.clone(), model.about().nuisances.clone());
+        let (_, _, treated) = model.about().treated().next().unwrap();
+        let found = (treated.averages.clone(), model.about().groups.clone(), treated.nuisances.clone());
         assert!(found.0.ate.is_some() && found.1.is_some());
         let mut first = first.borrow_mut();
         let expected = first.get_or_insert_with(|| found.clone());
