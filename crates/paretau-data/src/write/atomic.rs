@@ -131,8 +131,8 @@ fn keep_rights(file: &File, path: &Path) -> io::Result<()> {
     let mode = rights(old.permissions().mode(), keeps_group);
     let Err(refused) = file.set_permissions(std::fs::Permissions::from_mode(mode)) else { return Ok(()) };
     // Some file systems know no permissions; there the new file is what the old one was.
-    let rights = new.permissions().mode() & 0o777;
-    if rights & !mode == 0 {
+    let granted = new.permissions().mode() & 0o777;
+    if granted & !mode == 0 {
         return Ok(());
     }
     let message = format!("the new file cannot be kept as private as the old one ({refused}); write somewhere else");
