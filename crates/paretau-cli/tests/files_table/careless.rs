@@ -305,7 +305,7 @@ fn layouts() -> Vec<Case> {
             &["40 rows", "`Study of 2024`"],
         ),
         fit("a remark above the header", "f.csv", format!("# exported\n{}", plain()), 0, &["40 rows", "`# exported`"]),
-        fit("a row cut short", "f.csv", plain().replace("\n1,", "\n1\n0,"), 3, &["cells"]),
+        fit("a row cut short", "f.csv", plain().replace("\n1,", "\n1\n0,"), 3, &["has 1 cell,", "has 4"]),
         fit("a comma too many in one row", "f.csv", plain().replacen("\n1,", "\n1,,", 1), 3, &["5 cells"]),
         fit("a comma at every end", "f.csv", plain().replace('\n', ",\n"), 0, &["40 rows"]),
         fit("one row", "f.csv", "t,y,x\n1,2,3\n", 3, &["both arms"]),

@@ -99,7 +99,7 @@ fn text() -> Vec<Case> {
         ),
         fit("overlong UTF-8", "f.csv", b"t,y,x\n0,1,\xc0\xaf\n1,2,b\n", 3, &["UTF-8", "row 1"]),
         fit("a lone surrogate", "f.csv", b"t,y,x\n0,1,\xed\xa0\x80\n1,2,b\n", 3, &["UTF-8", "row 1"]),
-        fit("NUL in a name", "f.csv", b"t,y,x\0y\n0,1,1\n1,2,2\n0,1,4\n1,3,1\n", 0, &[]),
+        fit("NUL in a name", "f.csv", b"t,y,x\0y\n0,1,1\n1,2,2\n0,1,4\n1,3,1\n", 3, &["NUL", "UTF-8"]),
         with(
             "a name that steers the terminal",
             "f.csv",

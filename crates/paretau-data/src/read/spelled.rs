@@ -52,7 +52,7 @@ fn workbook(path: &Path, sheet: Option<&str>, max_memory: u64) -> Result<(Input,
                        as .xlsx or CSV";
         return Err(file_error(path, None, None, message));
     }
-    if !head.is_empty() && head.iter().all(|&b| b >= b' ' || matches!(b, b'\t' | b'\n' | b'\r')) {
+    if !is_archive && !head.is_empty() && head.iter().all(|&b| b >= b' ' || matches!(b, b'\t' | b'\n' | b'\r')) {
         let message = "is plain text under the name of a workbook; if it is CSV, rename it to end in .csv";
         return Err(file_error(path, None, None, message));
     }

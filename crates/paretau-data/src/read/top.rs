@@ -95,8 +95,9 @@ pub(super) fn codes(text: &[u8], delimiter: u8, n_cells: usize) -> Vec<(usize, S
     let mut cells_of = vec![0_usize; n_cells];
     let mut shown: Vec<Option<String>> = vec![None; n_cells];
     while let Some(First { cells, length, .. }) = records::first(text, delimiter) {
-        // The last record may be cut off.
-        if length == text.len() && cells_of.iter().any(|&n| n >= FEWEST) {
+        // What ends without the end of a line may be cut off.
+        let is_whole = text[..length].last().is_some_and(|b| matches!(b, b'\n' | b'\r'));
+        if !is_whole && cells_of.iter().any(|&n| n >= FEWEST) {
             break;
         }
         for (j, cell) in cells.iter().take(n_cells).enumerate().filter(|(_, cell)| !trim(cell).is_empty()) {
