@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from typing import Any
 
 import numpy as np
 
 from . import _frames
 from ._errors import DataError, DataWarning, InputTypeError, UsageError
+from ._warnings import warn
 
 # Words that mean control and treated by themselves; everything else must be given as 0 and 1.
 _PAIRS = (
@@ -35,7 +35,7 @@ def numbers(what: str, values: Any, n_rows: int | None = None) -> np.ndarray:
             raise DataError(f"{what} holds {column[0]}; it must be numbers")
         array = column[1]
     else:
-        array = np.asarray(values)
+        array = _frames.as_array(values)
     if array.dtype.kind == "c":
         raise DataError(f"Complex data not supported: {what} holds complex numbers")
     try:
@@ -60,7 +60,7 @@ def treatment_column(
         raise InputTypeError("treatment is None: pass treatment=t with 0 for control and 1 for treated, one entry per row")
     column = _frames.series(values)
     if column is None:
-        array = _flat("treatment", np.asarray(values))
+        array = _flat("treatment", _frames.as_array(values))
         column = ("numbers", array) if array.dtype.kind in "biuf" else _frames.object_column("treatment", array.astype(object))
     kind, cells = column
     if kind == "text":
@@ -147,7 +147,7 @@ def _treatment_cells(values: Any, n_rows: int) -> _frames.Column:
         raise InputTypeError("treatment is None: pass treatment=t with 0 for control and 1 for treated, one entry per row")
     column = _frames.series(values)
     if column is None:
-        array = np.asarray(values)
+        array = _frames.as_array(values)
         if array.dtype.kind in "biuf":
             column = ("numbers", array)
         else:
@@ -162,7 +162,7 @@ def weights(what: str, values: Any, n_rows: int) -> np.ndarray | None:
         return None
     if isinstance(values, (int, float, np.number)):
         return np.full(n_rows, float(values))
-    array = np.asarray(values) if _frames.series(values) is None else None
+    array = _frames.as_array(values) if _frames.series(values) is None else None
     if array is not None and array.ndim > 1:
         raise DataError(f"{what}: Sample weights must be 1D array or scalar, got an array of shape {array.shape}")
     checked = numbers(what, values, n_rows)
@@ -177,7 +177,7 @@ def group_column(values: Any, n_rows: int) -> _frames.Column | None:
         return None
     column = _frames.series(values)
     if column is None:
-        array = _flat("groups", np.asarray(values))
+        array = _flat("groups", _frames.as_array(values))
         _, codes = np.unique(array.astype(str) if array.dtype.kind == "O" else array, return_inverse=True)
         column = ("numbers", codes.astype(np.float64))
     _check_length("groups", column[1][1] if column[0] == "text" else column[1], n_rows)
@@ -195,11 +195,9 @@ def _from_text(levels: list[str], codes: np.ndarray, y: np.ndarray | None) -> np
         if sorted(lower) == sorted((no, yes)):
             treated = used[lower.index(yes)]
             if y is not None and _is_binary(y):
-                warnings.warn(
+                warn(
                     f"y is 0/1 and treatment is given in words; {words[lower.index(yes)]!r} is taken as treated. "
                     "Pass treatment as 0 and 1 to be sure that the two are not swapped",
-                    DataWarning,
-                    stacklevel=4,
                 )
             return (codes == treated).astype(np.float64)
     raise _not_binary([repr(w) for w in words[:6]], len(words), y)
@@ -228,11 +226,10 @@ def _is_binary(y: np.ndarray) -> bool:
 
 def _flat(what: str, array: np.ndarray) -> np.ndarray:
     if array.ndim == 2 and array.shape[1] == 1:
-        warnings.warn(
+        warn(
             f"A column-vector {what} was passed when a 1d array was expected. "
             f"Please change the shape of {what} to (n_samples,), for example using ravel().",
             _conversion_warning(),
-            stacklevel=5,
         )
         return array.ravel()
     if array.ndim != 1:
