@@ -128,3 +128,13 @@ def test_causalml_with_several_arms_propensities_and_refusals(data):
         causalml.BaseXRegressor(control_outcome_learner="ridge", treatment_outcome_learner="forest")
     with pytest.raises(paretau.NotFittedError):
         learner.__class__().predict(data.X)
+
+
+@pytest.mark.filterwarnings("ignore::paretau.DataWarning")
+def test_econml_s_control_is_the_first_category(data):
+    words = np.array(["b", "a"])[data.treatment]
+    first = econml.TLearner(models="ridge").fit(data.y, words, X=data.X)
+    assert first.estimator_.arms_ == ["a", "b"]
+    named = econml.TLearner(models="ridge", categories=["b", "a"]).fit(data.y, words, X=data.X)
+    assert named.estimator_.arms_ == ["b", "a"]
+    np.testing.assert_allclose(named.effect(data.X, T0="b", T1="a"), -first.effect(data.X, T0="a", T1="b"), atol=1e-9)

@@ -371,6 +371,8 @@ class Averages:
 
     def _find_arm(self, arm: Any) -> int:
         text = _checks.arm_text(arm)
+        if text in ("0", "1") and text not in self.arms_ and _checks.is_pair(self.arms_):
+            return int(text)
         if text not in self.arms_:
             raise UsageError(f"there is no arm {arm!r}; the arms are {_listed(self.arms_)}, the first is the control")
         return self.arms_.index(text)

@@ -301,7 +301,7 @@ class Predictions:
                 raise UsageError("treatment must be 0 (control) or 1 (treated) in every row")
             arms = ("numbers", cells)
         else:
-            arms, _ = _checks.arms_column(treatment, x.n_rows, several=True, control=self._control)
+            arms, _ = _checks.arms_column(treatment, x.n_rows, several=True, control=self._control, arms=self.arms_)
             if not set(_checks.arm_names(arms)) <= set(self.arms_):
                 raise UsageError(f"treatment must be {' or '.join(map(repr, self.arms_))} in every row")
         own = self._of_arm(self._predict(x, propensity=True, arms=arms), self._arm_place(arm))

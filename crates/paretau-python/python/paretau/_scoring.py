@@ -167,7 +167,7 @@ class Scoring:
         x = self._named(_tables.read(X))
         outcome = _checks.numbers("y", y, x.n_rows)
         several = len(self.arms_) > 2
-        arms, control = _checks.arms_column(treatment, x.n_rows, outcome, several=several, control=self._control)
+        arms, control = _checks.arms_column(treatment, x.n_rows, outcome, several=several, control=self._control, arms=self.arms_)
         extras = {
             "treatment": arms,
             "outcome": outcome,

@@ -10,7 +10,7 @@
 Constructors take paretau's parameters; of EconML's, `model_y`, `model_t`, `model_regression`, `model_propensity`, `models`,
 `propensity_model`, `model_final` and `overall_model` are taken where the estimator has a base learner for that stage. What has
 no counterpart is refused by name. Controls `W` are adjusted for like features: effects may depend on them, and prediction needs
-them, so pass `W` to the effect methods, too.
+them, so pass `W` to the effect methods, too. The control is the first of the `categories`, by default of the treatment's values in their order.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ _RENAMED = {
 _GRANTED: dict[str, tuple[Any, ...]] = {
     "discrete_treatment": (True,),
     "discrete_outcome": (True, False),
-    "categories": ("auto",),
     "featurizer": (None,),
     "treatment_featurizer": (None,),
     "fit_cate_intercept": (True,),
@@ -56,7 +55,8 @@ class _Facade:
 
     _class: Any = None
 
-    def __init__(self, **params: Any) -> None:
+    def __init__(self, *, categories: Any = "auto", **params: Any) -> None:
+        self._categories = categories
         known = self._class._get_param_names()
         own: dict[str, Any] = {}
         for name, value in params.items():
@@ -88,8 +88,15 @@ class _Facade:
         own = self.estimator_
         rows = self._joined(X, W)
         ready = {"sample_weight": sample_weight, "groups": groups, "intervals": 40 if bootstrap else None}
-        own.fit(rows, np.asarray(Y).ravel(), treatment=np.asarray(T).ravel(), **ready)
+        arms = np.asarray(T).ravel()
+        own.fit(rows, np.asarray(Y).ravel(), treatment=arms, control=self._control_of(arms), **ready)
         return self
+
+    def _control_of(self, arms: np.ndarray) -> Any:
+        """EconML's control: the first of the categories, or of the treatment's values in their order."""
+        if not isinstance(self._categories, str):
+            return list(self._categories)[0]
+        return None if arms.dtype.kind in "biuf" and (arms == 0).any() else np.unique(arms)[0]
 
     def effect(self, X: Any = None, *, T0: Any = 0, T1: Any = 1, W: Any = None) -> np.ndarray:
         """Effect of going from arm `T0` to arm `T1`, shape (n,)."""
