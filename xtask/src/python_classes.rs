@@ -98,11 +98,24 @@ fn class(name: &str, entries: &[&Value]) -> Result<String> {
         let _ = writeln!(out, "    {param} : {kind}, default {default}");
         out += &wrapped(help, 8, 8);
     }
+    out += "\n    Attributes\n    ----------\n";
+    for (names, kind, meaning) in attributes(first) {
+        let _ = writeln!(out, "    {names} : {kind}");
+        out += &wrapped(meaning, 8, 8);
+    }
     let reference = text(first, "reference");
     if !reference.is_empty() {
         out += "\n    References\n    ----------\n";
         out += &wrapped(reference, 4, 4);
     }
+    let _ = write!(
+        out,
+        "\n    Examples\n    --------\n    >>> import paretau\n    \
+         >>> data = paretau.simulate(\"trial\", n=300, random_state=0)\n    \
+         >>> est = paretau.{name}({}).fit(data.X, data.y, treatment=data.treatment)\n    \
+         >>> est.effect(data.X[:4]).shape, bool(est.ate_interval()[0] < est.ate())\n    ((4,), True)\n",
+        example_budget(&params)
+    );
     out += "    \"\"\"\n\n    _presets: ClassVar[dict[str, dict[str, Any]]] = {\n";
     for entry in entries {
         let changed: Vec<String> =
@@ -153,6 +166,49 @@ fn common(valid_share: Option<f64>) -> Vec<Common> {
         ("verbose", "bool", "False".to_owned(), "Whether to report progress on stderr."),
     ]);
     out
+}
+
+/// What a fit leaves, with its type and meaning; which of it there is depends on the estimator.
+fn attributes(entry: &Value) -> Vec<(&'static str, &'static str, &'static str)> {
+    let mut out = vec![
+        ("arms_", "list of str", "Names of the arms, the control first."),
+        (
+            "weights_, raw_weights_",
+            "array of shape (n,) or (n, arms - 1)",
+            "Inverse weights of the training rows, with smoothed tails and without.",
+        ),
+        ("warnings_, notes_", "list of str", "What speaks against the answer, and what was done to the data."),
+        (
+            "held_out_effect_",
+            "array of shape (n,) or (n, arms - 1)",
+            "Effects of the training rows by parts of the model that did not see them, where the estimator has such parts.",
+        ),
+        (
+            "feature_importances_",
+            "array of shape (n_features_in_,)",
+            "Share of each column in telling effects apart, where the estimator itself knows it.",
+        ),
+        ("diagnostics_", "dict", "What the estimator says about its training."),
+        ("n_features_in_", "int", "Columns of `X`."),
+        ("feature_names_in_", "array of str", "Their names, after a fit on a data frame."),
+    ];
+    match text(entry, "family") {
+        "linear" => out.push((
+            "coef_, intercept_, coef_names_",
+            "arrays, list of str",
+            "The line of the effect, and the encoded columns that its coefficients belong to.",
+        )),
+        "neural" => out.push(("history_, roles_", "list of dict, dict", "Losses over the training, and causal roles of the columns where the network tells them apart.")),
+        _ => {}
+    }
+    out
+}
+
+/// Arguments with which an example takes a moment.
+fn example_budget(params: &[&Value]) -> String {
+    let small = [("effort", "\"quick\""), ("n_estimators", "40"), ("members", "1"), ("max_steps", "60")];
+    let has = |name: &str| params.iter().any(|param| text(param, "name") == name);
+    small.iter().filter(|(name, _)| has(name)).map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ")
 }
 
 /// Defaults of an entry that differ from those of the first.

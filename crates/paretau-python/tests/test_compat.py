@@ -128,3 +128,39 @@ def test_causalml_with_several_arms_propensities_and_refusals(data):
         causalml.BaseXRegressor(control_outcome_learner="ridge", treatment_outcome_learner="forest")
     with pytest.raises(paretau.NotFittedError):
         learner.__class__().predict(data.X)
+
+
+@pytest.mark.filterwarnings("ignore::paretau.DataWarning")
+def test_econml_s_control_is_the_first_category(data):
+    words = np.array(["b", "a"])[data.treatment]
+    first = econml.TLearner(models="ridge").fit(data.y, words, X=data.X)
+    assert first.estimator_.arms_ == ["a", "b"]
+    named = econml.TLearner(models="ridge", categories=["b", "a"]).fit(data.y, words, X=data.X)
+    assert named.estimator_.arms_ == ["b", "a"]
+    np.testing.assert_allclose(named.effect(data.X, T0="b", T1="a"), -first.effect(data.X, T0="a", T1="b"), atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::paretau.DataWarning")
+def test_econml_lines_have_coefficients_with_intervals(data):
+    for kind in (econml.LinearDML, econml.SparseLinearDML, econml.LinearDRLearner):
+        est = kind(random_state=0).fit(data.y, data.treatment, X=data.X[:, :2], W=data.X[:, 2:])
+        want = est.estimator_.best_linear_projection(data.X[:, :2])
+        assert est.coef_.tolist() == want.point_estimate[1:].tolist() and est.intercept_ == want.point_estimate[0]
+        low, high = est.coef__interval(alpha=0.01)
+        assert low[0] < 1.0 < high[0] and low[1] < 0.0 < high[1], "the effect is 1 + x0"
+        low, high = est.intercept__interval(alpha=0.01)
+        assert low < 1.0 < high
+        assert est.coef__inference().names == ["A1", "A2"] and "std. error" in est.summary()
+    shown = est.shap_values(data.X[:3, :2], W=data.X[:3, 2:])["Y0"]["T0_1"]
+    np.testing.assert_allclose(shown.values.sum(axis=1) + shown.base_values, est.effect(data.X[:3, :2], W=data.X[:3, 2:]))
+    forest = econml.CausalForestDML(n_estimators=48).fit(data.y, data.treatment, X=data.X)
+    low, high = forest.const_marginal_effect_interval(data.X, alpha=0.1)
+    assert low.shape == (240, 1) and (low < high).all()
+    with pytest.raises(paretau.NotFittedError):
+        econml.LinearDML().coef_  # noqa: B018
+    gaps = np.where(np.arange(240)[:, None] % 9 == 0, np.nan, data.X[:, :2])
+    est = econml.LinearDML().fit(data.y, data.treatment, X=gaps)
+    assert np.isfinite(est.effect(gaps)).all()
+    with pytest.raises(paretau.DataError, match="has no value in row 1"):
+        est.coef_  # noqa: B018
+    assert "no coefficients: " in est.summary()

@@ -89,6 +89,42 @@ def test_layouts_of_a_matrix_agree(estimator, data):
     np.testing.assert_array_equal(estimator.effect(readonly), reference)
 
 
+class OnlyDLPack:
+    """An array of a library that offers nothing but DLPack."""
+
+    def __init__(self, array, device=(1, 0)) -> None:
+        self._array, self._device = array, device
+
+    def __dlpack__(self, **wishes):
+        if self._device[0] != 1:
+            raise BufferError("the array lies on another device")
+        return self._array.__dlpack__(**wishes)
+
+    def __dlpack_device__(self):
+        return self._device
+
+
+def test_arrays_by_dlpack(data):
+    reference = paretau.LinearEffect().fit(data.X, data.y, treatment=data.treatment)
+    x, y, t = OnlyDLPack(data.X), OnlyDLPack(data.y), OnlyDLPack(data.treatment)
+    est = paretau.LinearEffect().fit(x, y, treatment=t)
+    np.testing.assert_array_equal(est.effect(x), reference.effect(data.X))
+    with pytest.raises(paretau.InputTypeError, match="OnlyDLPack cannot be read where it lies"):
+        est.effect(OnlyDLPack(data.X, device=(2, 0)))
+
+
+def test_masked_cells_are_missing(data):
+    hidden = np.zeros(data.X.shape, dtype=bool)
+    hidden[::7, 2] = True
+    masked = np.ma.masked_array(np.where(hidden, 1e6, data.X), mask=hidden)
+    missing = np.where(hidden, np.nan, data.X)
+    want = paretau.LinearEffect().fit(missing, data.y, treatment=data.treatment).effect(missing)
+    np.testing.assert_array_equal(paretau.LinearEffect().fit(masked, data.y, treatment=data.treatment).effect(masked), want)
+    y = np.ma.masked_array(data.y, mask=hidden[:, 2])
+    with pytest.raises(paretau.DataError, match="y contains NaN or infinity: row 1"):
+        paretau.LinearEffect().fit(data.X, y, treatment=data.treatment)
+
+
 def test_single_precision_is_close(estimator, data):
     x32 = data.X.astype(np.float32)
     exact = estimator.fit(x32.astype(np.float64), data.y, treatment=data.treatment).effect(x32.astype(np.float64))

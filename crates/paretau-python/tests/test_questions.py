@@ -291,3 +291,21 @@ def test_coefficients_are_those_of_the_effect(data):
 
 def small_forest(data):
     return paretau.CausalForest(n_estimators=24).fit(data.X, data.y, treatment=data.treatment)
+
+
+@pytest.mark.filterwarnings("ignore::paretau.DataWarning")
+@pytest.mark.parametrize("words", [("no", "yes"), ("Control", "Treated"), ("False", "True")])
+def test_two_arms_in_words_that_speak_for_themselves_keep_their_names(words, data):
+    treatment = np.array(words)[data.treatment]
+    est = paretau.LinearEffect().fit(data.X, data.y, treatment=treatment)
+    plain = paretau.LinearEffect().fit(data.X, data.y, treatment=data.treatment)
+    assert est.arms_ == list(words) and plain.arms_ == ["0", "1"]
+    assert (est.effect(data.X) == plain.effect(data.X)).all() and est.ate_interval() == plain.ate_interval()
+    for first, second in (words, (0, 1), (False, True)):
+        assert (est.effect(data.X, T0=first, T1=second) == plain.effect(data.X)).all()
+    assert est.ate(arm=words[1]) == est.ate(arm=1) == plain.ate()
+    aside = np.random.default_rng(8).normal(size=data.X.shape)
+    by_words, by_numbers = (est.evaluate(aside, data.y, treatment=t) for t in (treatment, data.treatment))
+    assert by_words == by_numbers == plain.evaluate(aside, data.y, treatment=data.treatment)
+    for t in (treatment, data.treatment):
+        assert all((a == b).all() for a, b in zip(est.predict_weights(data.X, treatment=t), plain._weights, strict=True))

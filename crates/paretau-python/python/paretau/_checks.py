@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from typing import Any
 
 import numpy as np
 
 from . import _frames
 from ._errors import DataError, DataWarning, InputTypeError, UsageError
+from ._warnings import warn
 
 # Words that mean control and treated by themselves; everything else must be given as 0 and 1.
 _PAIRS = (
@@ -20,6 +20,8 @@ _PAIRS = (
     ("control", "treatment"),
     ("0", "1"),
 )
+#: Which of a pair's words comes first: the control.
+_PAIR_ORDER = {word: place for pair in _PAIRS for place, word in enumerate(pair)}
 _MOST_NUMBERED_ARMS = 10
 # Words that mean control among several arms.
 _CONTROLS = ("control", "placebo", "none", "no", "untreated")
@@ -35,7 +37,7 @@ def numbers(what: str, values: Any, n_rows: int | None = None) -> np.ndarray:
             raise DataError(f"{what} holds {column[0]}; it must be numbers")
         array = column[1]
     else:
-        array = np.asarray(values)
+        array = _frames.as_array(values)
     if array.dtype.kind == "c":
         raise DataError(f"Complex data not supported: {what} holds complex numbers")
     try:
@@ -60,7 +62,7 @@ def treatment_column(
         raise InputTypeError("treatment is None: pass treatment=t with 0 for control and 1 for treated, one entry per row")
     column = _frames.series(values)
     if column is None:
-        array = _flat("treatment", np.asarray(values))
+        array = _flat("treatment", _frames.as_array(values))
         column = ("numbers", array) if array.dtype.kind in "biuf" else _frames.object_column("treatment", array.astype(object))
     kind, cells = column
     if kind == "text":
@@ -82,14 +84,23 @@ def treatment_column(
 
 
 def arms_column(
-    values: Any, n_rows: int, y: np.ndarray | None = None, *, several: bool = False, control: Any = None
+    values: Any,
+    n_rows: int,
+    y: np.ndarray | None = None,
+    *,
+    several: bool = False,
+    control: Any = None,
+    arms: list[str] | None = None,
 ) -> tuple[_frames.Column, str | None]:
     """The treatment as a column, and the value that means control where the column does not say so by itself.
 
-    0, 1, … and pairs of words that mean no and yes speak for themselves; other values need `control`.
+    0, 1, … speak for themselves, and so do words of which one means control; other values need `control`. `arms` are those of a
+    fit: where they are a pair of words that mean no and yes, 0 and 1 will do as well.
     """
     column = _treatment_cells(values, n_rows)
     kind, cells = column
+    if arms is not None and kind == "numbers" and is_pair(arms) and np.isin(cells, (0.0, 1.0)).all():
+        return ("text", (list(arms), np.asarray(cells, dtype=np.int64))), control
     if control is None and (kind != "text" or not _names_a_control(*cells)):
         return ("numbers", treatment_column(values, n_rows, y, several=several)), None
     if kind == "dates":
@@ -107,7 +118,13 @@ def arms_column(
             raise DataError(f"treatment: row {row + 1} is missing; leave rows without a treatment out")
         column = ("numbers", numbers_)
         found = [arm_text(float(v)) for v in np.unique(numbers_)]
-    name = next(w for w in found if w.strip().lower() in _CONTROLS) if control is None else arm_text(control)
+    if control is not None:
+        name = arm_text(control)
+    elif is_pair(found):
+        name = min(found, key=lambda word: _PAIR_ORDER[word.strip().lower()])
+        _warn_of_swap(y, next(word for word in found if word != name))
+    else:
+        name = next(w for w in found if w.strip().lower() in _CONTROLS)
     if name not in found:
         raise UsageError(f"control={control!r}: no row has this treatment; the values are {', '.join(map(repr, found[:8]))}")
     if len(found) < 2:
@@ -135,11 +152,25 @@ def arm_names(column: _frames.Column) -> list[str]:
     return [arm_text(float(v)) for v in np.unique(cells)]
 
 
+def is_pair(words: list[str]) -> bool:
+    """Whether two words, and no digits, mean no and yes by themselves."""
+    found = sorted(word.strip().lower() for word in words)
+    return found != ["0", "1"] and found in [sorted(pair) for pair in _PAIRS]
+
+
 def _names_a_control(levels: list[str], codes: np.ndarray) -> bool:
-    """Whether one of several words, and no pair that is known, means control."""
-    used = [levels[k].strip().lower() for k in np.unique(codes[codes >= 0])]
-    known = any(sorted(used) == sorted(pair) for pair in _PAIRS)
-    return not known and sum(word in _CONTROLS for word in used) == 1
+    """Whether one of the words means control."""
+    used = [levels[k] for k in np.unique(codes[codes >= 0])]
+    return is_pair(used) or sum(word.strip().lower() in _CONTROLS for word in used) == 1
+
+
+def _warn_of_swap(y: np.ndarray | None, treated: str) -> None:
+    """Warns of a yes/no outcome beside a treatment in words: which is which shows in neither."""
+    if y is not None and _is_binary(y):
+        warn(
+            f"y is 0/1 and treatment is given in words; {treated!r} is taken as treated. "
+            "Pass treatment as 0 and 1 to be sure that the two are not swapped",
+        )
 
 
 def _treatment_cells(values: Any, n_rows: int) -> _frames.Column:
@@ -147,7 +178,7 @@ def _treatment_cells(values: Any, n_rows: int) -> _frames.Column:
         raise InputTypeError("treatment is None: pass treatment=t with 0 for control and 1 for treated, one entry per row")
     column = _frames.series(values)
     if column is None:
-        array = np.asarray(values)
+        array = _frames.as_array(values)
         if array.dtype.kind in "biuf":
             column = ("numbers", array)
         else:
@@ -162,7 +193,7 @@ def weights(what: str, values: Any, n_rows: int) -> np.ndarray | None:
         return None
     if isinstance(values, (int, float, np.number)):
         return np.full(n_rows, float(values))
-    array = np.asarray(values) if _frames.series(values) is None else None
+    array = _frames.as_array(values) if _frames.series(values) is None else None
     if array is not None and array.ndim > 1:
         raise DataError(f"{what}: Sample weights must be 1D array or scalar, got an array of shape {array.shape}")
     checked = numbers(what, values, n_rows)
@@ -177,7 +208,7 @@ def group_column(values: Any, n_rows: int) -> _frames.Column | None:
         return None
     column = _frames.series(values)
     if column is None:
-        array = _flat("groups", np.asarray(values))
+        array = _flat("groups", _frames.as_array(values))
         _, codes = np.unique(array.astype(str) if array.dtype.kind == "O" else array, return_inverse=True)
         column = ("numbers", codes.astype(np.float64))
     _check_length("groups", column[1][1] if column[0] == "text" else column[1], n_rows)
@@ -194,13 +225,7 @@ def _from_text(levels: list[str], codes: np.ndarray, y: np.ndarray | None) -> np
     for no, yes in _PAIRS:
         if sorted(lower) == sorted((no, yes)):
             treated = used[lower.index(yes)]
-            if y is not None and _is_binary(y):
-                warnings.warn(
-                    f"y is 0/1 and treatment is given in words; {words[lower.index(yes)]!r} is taken as treated. "
-                    "Pass treatment as 0 and 1 to be sure that the two are not swapped",
-                    DataWarning,
-                    stacklevel=4,
-                )
+            _warn_of_swap(y, words[lower.index(yes)])
             return (codes == treated).astype(np.float64)
     raise _not_binary([repr(w) for w in words[:6]], len(words), y)
 
@@ -228,11 +253,10 @@ def _is_binary(y: np.ndarray) -> bool:
 
 def _flat(what: str, array: np.ndarray) -> np.ndarray:
     if array.ndim == 2 and array.shape[1] == 1:
-        warnings.warn(
+        warn(
             f"A column-vector {what} was passed when a 1d array was expected. "
             f"Please change the shape of {what} to (n_samples,), for example using ravel().",
             _conversion_warning(),
-            stacklevel=5,
         )
         return array.ravel()
     if array.ndim != 1:

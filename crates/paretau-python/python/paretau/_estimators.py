@@ -49,9 +49,36 @@ class Auto(Estimator):
     verbose : bool, default False
         Whether to report progress on stderr.
 
+    Attributes
+    ----------
+    arms_ : list of str
+        Names of the arms, the control first.
+    weights_, raw_weights_ : array of shape (n,) or (n, arms - 1)
+        Inverse weights of the training rows, with smoothed tails and without.
+    warnings_, notes_ : list of str
+        What speaks against the answer, and what was done to the data.
+    held_out_effect_ : array of shape (n,) or (n, arms - 1)
+        Effects of the training rows by parts of the model that did not see them, where the estimator has such parts.
+    feature_importances_ : array of shape (n_features_in_,)
+        Share of each column in telling effects apart, where the estimator itself knows it.
+    diagnostics_ : dict
+        What the estimator says about its training.
+    n_features_in_ : int
+        Columns of `X`.
+    feature_names_in_ : array of str
+        Their names, after a fit on a data frame.
+
     References
     ----------
     Lecué and Rigollet (2014); Foster and Syrgkanis (2023)
+
+    Examples
+    --------
+    >>> import paretau
+    >>> data = paretau.simulate("trial", n=300, random_state=0)
+    >>> est = paretau.Auto(effort="quick").fit(data.X, data.y, treatment=data.treatment)
+    >>> est.effect(data.X[:4]).shape, bool(est.ate_interval()[0] < est.ate())
+    ((4,), True)
     """
 
     _presets: ClassVar[dict[str, dict[str, Any]]] = {
@@ -102,9 +129,38 @@ class LinearEffect(Estimator):
     verbose : bool, default False
         Whether to report progress on stderr.
 
+    Attributes
+    ----------
+    arms_ : list of str
+        Names of the arms, the control first.
+    weights_, raw_weights_ : array of shape (n,) or (n, arms - 1)
+        Inverse weights of the training rows, with smoothed tails and without.
+    warnings_, notes_ : list of str
+        What speaks against the answer, and what was done to the data.
+    held_out_effect_ : array of shape (n,) or (n, arms - 1)
+        Effects of the training rows by parts of the model that did not see them, where the estimator has such parts.
+    feature_importances_ : array of shape (n_features_in_,)
+        Share of each column in telling effects apart, where the estimator itself knows it.
+    diagnostics_ : dict
+        What the estimator says about its training.
+    n_features_in_ : int
+        Columns of `X`.
+    feature_names_in_ : array of str
+        Their names, after a fit on a data frame.
+    coef_, intercept_, coef_names_ : arrays, list of str
+        The line of the effect, and the encoded columns that its coefficients belong to.
+
     References
     ----------
     Hoerl and Kennard (1970)
+
+    Examples
+    --------
+    >>> import paretau
+    >>> data = paretau.simulate("trial", n=300, random_state=0)
+    >>> est = paretau.LinearEffect().fit(data.X, data.y, treatment=data.treatment)
+    >>> est.effect(data.X[:4]).shape, bool(est.ate_interval()[0] < est.ate())
+    ((4,), True)
     """
 
     _presets: ClassVar[dict[str, dict[str, Any]]] = {
@@ -145,9 +201,36 @@ class SLearner(Estimator):
     verbose : bool, default False
         Whether to report progress on stderr.
 
+    Attributes
+    ----------
+    arms_ : list of str
+        Names of the arms, the control first.
+    weights_, raw_weights_ : array of shape (n,) or (n, arms - 1)
+        Inverse weights of the training rows, with smoothed tails and without.
+    warnings_, notes_ : list of str
+        What speaks against the answer, and what was done to the data.
+    held_out_effect_ : array of shape (n,) or (n, arms - 1)
+        Effects of the training rows by parts of the model that did not see them, where the estimator has such parts.
+    feature_importances_ : array of shape (n_features_in_,)
+        Share of each column in telling effects apart, where the estimator itself knows it.
+    diagnostics_ : dict
+        What the estimator says about its training.
+    n_features_in_ : int
+        Columns of `X`.
+    feature_names_in_ : array of str
+        Their names, after a fit on a data frame.
+
     References
     ----------
     Künzel, Sekhon, Bickel and Yu (2019)
+
+    Examples
+    --------
+    >>> import paretau
+    >>> data = paretau.simulate("trial", n=300, random_state=0)
+    >>> est = paretau.SLearner().fit(data.X, data.y, treatment=data.treatment)
+    >>> est.effect(data.X[:4]).shape, bool(est.ate_interval()[0] < est.ate())
+    ((4,), True)
     """
 
     _presets: ClassVar[dict[str, dict[str, Any]]] = {
@@ -183,9 +266,36 @@ class TLearner(Estimator):
     verbose : bool, default False
         Whether to report progress on stderr.
 
+    Attributes
+    ----------
+    arms_ : list of str
+        Names of the arms, the control first.
+    weights_, raw_weights_ : array of shape (n,) or (n, arms - 1)
+        Inverse weights of the training rows, with smoothed tails and without.
+    warnings_, notes_ : list of str
+        What speaks against the answer, and what was done to the data.
+    held_out_effect_ : array of shape (n,) or (n, arms - 1)
+        Effects of the training rows by parts of the model that did not see them, where the estimator has such parts.
+    feature_importances_ : array of shape (n_features_in_,)
+        Share of each column in telling effects apart, where the estimator itself knows it.
+    diagnostics_ : dict
+        What the estimator says about its training.
+    n_features_in_ : int
+        Columns of `X`.
+    feature_names_in_ : array of str
+        Their names, after a fit on a data frame.
+
     References
     ----------
     Künzel, Sekhon, Bickel and Yu (2019)
+
+    Examples
+    --------
+    >>> import paretau
+    >>> data = paretau.simulate("trial", n=300, random_state=0)
+    >>> est = paretau.TLearner().fit(data.X, data.y, treatment=data.treatment)
+    >>> est.effect(data.X[:4]).shape, bool(est.ate_interval()[0] < est.ate())
+    ((4,), True)
     """
 
     _presets: ClassVar[dict[str, dict[str, Any]]] = {
@@ -230,9 +340,36 @@ class XLearner(Estimator):
     verbose : bool, default False
         Whether to report progress on stderr.
 
+    Attributes
+    ----------
+    arms_ : list of str
+        Names of the arms, the control first.
+    weights_, raw_weights_ : array of shape (n,) or (n, arms - 1)
+        Inverse weights of the training rows, with smoothed tails and without.
+    warnings_, notes_ : list of str
+        What speaks against the answer, and what was done to the data.
+    held_out_effect_ : array of shape (n,) or (n, arms - 1)
+        Effects of the training rows by parts of the model that did not see them, where the estimator has such parts.
+    feature_importances_ : array of shape (n_features_in_,)
+        Share of each column in telling effects apart, where the estimator itself knows it.
+    diagnostics_ : dict
+        What the estimator says about its training.
+    n_features_in_ : int
+        Columns of `X`.
+    feature_names_in_ : array of str
+        Their names, after a fit on a data frame.
+
     References
     ----------
     Künzel, Sekhon, Bickel and Yu (2019)
+
+    Examples
+    --------
+    >>> import paretau
+    >>> data = paretau.simulate("trial", n=300, random_state=0)
+    >>> est = paretau.XLearner().fit(data.X, data.y, treatment=data.treatment)
+    >>> est.effect(data.X[:4]).shape, bool(est.ate_interval()[0] < est.ate())
+    ((4,), True)
     """
 
     _presets: ClassVar[dict[str, dict[str, Any]]] = {
@@ -291,9 +428,36 @@ class RLearner(Estimator):
     verbose : bool, default False
         Whether to report progress on stderr.
 
+    Attributes
+    ----------
+    arms_ : list of str
+        Names of the arms, the control first.
+    weights_, raw_weights_ : array of shape (n,) or (n, arms - 1)
+        Inverse weights of the training rows, with smoothed tails and without.
+    warnings_, notes_ : list of str
+        What speaks against the answer, and what was done to the data.
+    held_out_effect_ : array of shape (n,) or (n, arms - 1)
+        Effects of the training rows by parts of the model that did not see them, where the estimator has such parts.
+    feature_importances_ : array of shape (n_features_in_,)
+        Share of each column in telling effects apart, where the estimator itself knows it.
+    diagnostics_ : dict
+        What the estimator says about its training.
+    n_features_in_ : int
+        Columns of `X`.
+    feature_names_in_ : array of str
+        Their names, after a fit on a data frame.
+
     References
     ----------
     Nie and Wager (2021)
+
+    Examples
+    --------
+    >>> import paretau
+    >>> data = paretau.simulate("trial", n=300, random_state=0)
+    >>> est = paretau.RLearner().fit(data.X, data.y, treatment=data.treatment)
+    >>> est.effect(data.X[:4]).shape, bool(est.ate_interval()[0] < est.ate())
+    ((4,), True)
     """
 
     _presets: ClassVar[dict[str, dict[str, Any]]] = {
@@ -361,9 +525,36 @@ class DRLearner(Estimator):
     verbose : bool, default False
         Whether to report progress on stderr.
 
+    Attributes
+    ----------
+    arms_ : list of str
+        Names of the arms, the control first.
+    weights_, raw_weights_ : array of shape (n,) or (n, arms - 1)
+        Inverse weights of the training rows, with smoothed tails and without.
+    warnings_, notes_ : list of str
+        What speaks against the answer, and what was done to the data.
+    held_out_effect_ : array of shape (n,) or (n, arms - 1)
+        Effects of the training rows by parts of the model that did not see them, where the estimator has such parts.
+    feature_importances_ : array of shape (n_features_in_,)
+        Share of each column in telling effects apart, where the estimator itself knows it.
+    diagnostics_ : dict
+        What the estimator says about its training.
+    n_features_in_ : int
+        Columns of `X`.
+    feature_names_in_ : array of str
+        Their names, after a fit on a data frame.
+
     References
     ----------
     Kennedy (2023)
+
+    Examples
+    --------
+    >>> import paretau
+    >>> data = paretau.simulate("trial", n=300, random_state=0)
+    >>> est = paretau.DRLearner().fit(data.X, data.y, treatment=data.treatment)
+    >>> est.effect(data.X[:4]).shape, bool(est.ate_interval()[0] < est.ate())
+    ((4,), True)
     """
 
     _presets: ClassVar[dict[str, dict[str, Any]]] = {
@@ -442,9 +633,36 @@ class CausalForest(Estimator):
     verbose : bool, default False
         Whether to report progress on stderr.
 
+    Attributes
+    ----------
+    arms_ : list of str
+        Names of the arms, the control first.
+    weights_, raw_weights_ : array of shape (n,) or (n, arms - 1)
+        Inverse weights of the training rows, with smoothed tails and without.
+    warnings_, notes_ : list of str
+        What speaks against the answer, and what was done to the data.
+    held_out_effect_ : array of shape (n,) or (n, arms - 1)
+        Effects of the training rows by parts of the model that did not see them, where the estimator has such parts.
+    feature_importances_ : array of shape (n_features_in_,)
+        Share of each column in telling effects apart, where the estimator itself knows it.
+    diagnostics_ : dict
+        What the estimator says about its training.
+    n_features_in_ : int
+        Columns of `X`.
+    feature_names_in_ : array of str
+        Their names, after a fit on a data frame.
+
     References
     ----------
     Athey, Tibshirani and Wager 2019, Generalized random forests, Annals of Statistics 47(2)
+
+    Examples
+    --------
+    >>> import paretau
+    >>> data = paretau.simulate("trial", n=300, random_state=0)
+    >>> est = paretau.CausalForest(n_estimators=40).fit(data.X, data.y, treatment=data.treatment)
+    >>> est.effect(data.X[:4]).shape, bool(est.ate_interval()[0] < est.ate())
+    ((4,), True)
     """
 
     _presets: ClassVar[dict[str, dict[str, Any]]] = {
@@ -535,9 +753,36 @@ class CausalForestDML(Estimator):
     verbose : bool, default False
         Whether to report progress on stderr.
 
+    Attributes
+    ----------
+    arms_ : list of str
+        Names of the arms, the control first.
+    weights_, raw_weights_ : array of shape (n,) or (n, arms - 1)
+        Inverse weights of the training rows, with smoothed tails and without.
+    warnings_, notes_ : list of str
+        What speaks against the answer, and what was done to the data.
+    held_out_effect_ : array of shape (n,) or (n, arms - 1)
+        Effects of the training rows by parts of the model that did not see them, where the estimator has such parts.
+    feature_importances_ : array of shape (n_features_in_,)
+        Share of each column in telling effects apart, where the estimator itself knows it.
+    diagnostics_ : dict
+        What the estimator says about its training.
+    n_features_in_ : int
+        Columns of `X`.
+    feature_names_in_ : array of str
+        Their names, after a fit on a data frame.
+
     References
     ----------
     Oprescu, Syrgkanis and Wu 2019, Orthogonal random forest, ICML; as in EconML's CausalForestDML
+
+    Examples
+    --------
+    >>> import paretau
+    >>> data = paretau.simulate("trial", n=300, random_state=0)
+    >>> est = paretau.CausalForestDML(n_estimators=40).fit(data.X, data.y, treatment=data.treatment)
+    >>> est.effect(data.X[:4]).shape, bool(est.ate_interval()[0] < est.ate())
+    ((4,), True)
     """
 
     _presets: ClassVar[dict[str, dict[str, Any]]] = {
@@ -654,9 +899,38 @@ class TARNet(Estimator):
     verbose : bool, default False
         Whether to report progress on stderr.
 
+    Attributes
+    ----------
+    arms_ : list of str
+        Names of the arms, the control first.
+    weights_, raw_weights_ : array of shape (n,) or (n, arms - 1)
+        Inverse weights of the training rows, with smoothed tails and without.
+    warnings_, notes_ : list of str
+        What speaks against the answer, and what was done to the data.
+    held_out_effect_ : array of shape (n,) or (n, arms - 1)
+        Effects of the training rows by parts of the model that did not see them, where the estimator has such parts.
+    feature_importances_ : array of shape (n_features_in_,)
+        Share of each column in telling effects apart, where the estimator itself knows it.
+    diagnostics_ : dict
+        What the estimator says about its training.
+    n_features_in_ : int
+        Columns of `X`.
+    feature_names_in_ : array of str
+        Their names, after a fit on a data frame.
+    history_, roles_ : list of dict, dict
+        Losses over the training, and causal roles of the columns where the network tells them apart.
+
     References
     ----------
     Shalit, Johansson and Sontag, ICML 2017
+
+    Examples
+    --------
+    >>> import paretau
+    >>> data = paretau.simulate("trial", n=300, random_state=0)
+    >>> est = paretau.TARNet(members=1, max_steps=60).fit(data.X, data.y, treatment=data.treatment)
+    >>> est.effect(data.X[:4]).shape, bool(est.ate_interval()[0] < est.ate())
+    ((4,), True)
     """
 
     _presets: ClassVar[dict[str, dict[str, Any]]] = {
@@ -798,9 +1072,38 @@ class CFR(Estimator):
     verbose : bool, default False
         Whether to report progress on stderr.
 
+    Attributes
+    ----------
+    arms_ : list of str
+        Names of the arms, the control first.
+    weights_, raw_weights_ : array of shape (n,) or (n, arms - 1)
+        Inverse weights of the training rows, with smoothed tails and without.
+    warnings_, notes_ : list of str
+        What speaks against the answer, and what was done to the data.
+    held_out_effect_ : array of shape (n,) or (n, arms - 1)
+        Effects of the training rows by parts of the model that did not see them, where the estimator has such parts.
+    feature_importances_ : array of shape (n_features_in_,)
+        Share of each column in telling effects apart, where the estimator itself knows it.
+    diagnostics_ : dict
+        What the estimator says about its training.
+    n_features_in_ : int
+        Columns of `X`.
+    feature_names_in_ : array of str
+        Their names, after a fit on a data frame.
+    history_, roles_ : list of dict, dict
+        Losses over the training, and causal roles of the columns where the network tells them apart.
+
     References
     ----------
     Shalit, Johansson and Sontag, ICML 2017
+
+    Examples
+    --------
+    >>> import paretau
+    >>> data = paretau.simulate("trial", n=300, random_state=0)
+    >>> est = paretau.CFR(members=1, max_steps=60).fit(data.X, data.y, treatment=data.treatment)
+    >>> est.effect(data.X[:4]).shape, bool(est.ate_interval()[0] < est.ate())
+    ((4,), True)
     """
 
     _presets: ClassVar[dict[str, dict[str, Any]]] = {
@@ -937,9 +1240,38 @@ class DragonNet(Estimator):
     verbose : bool, default False
         Whether to report progress on stderr.
 
+    Attributes
+    ----------
+    arms_ : list of str
+        Names of the arms, the control first.
+    weights_, raw_weights_ : array of shape (n,) or (n, arms - 1)
+        Inverse weights of the training rows, with smoothed tails and without.
+    warnings_, notes_ : list of str
+        What speaks against the answer, and what was done to the data.
+    held_out_effect_ : array of shape (n,) or (n, arms - 1)
+        Effects of the training rows by parts of the model that did not see them, where the estimator has such parts.
+    feature_importances_ : array of shape (n_features_in_,)
+        Share of each column in telling effects apart, where the estimator itself knows it.
+    diagnostics_ : dict
+        What the estimator says about its training.
+    n_features_in_ : int
+        Columns of `X`.
+    feature_names_in_ : array of str
+        Their names, after a fit on a data frame.
+    history_, roles_ : list of dict, dict
+        Losses over the training, and causal roles of the columns where the network tells them apart.
+
     References
     ----------
     Shi, Blei and Veitch, NeurIPS 2019
+
+    Examples
+    --------
+    >>> import paretau
+    >>> data = paretau.simulate("trial", n=300, random_state=0)
+    >>> est = paretau.DragonNet(members=1, max_steps=60).fit(data.X, data.y, treatment=data.treatment)
+    >>> est.effect(data.X[:4]).shape, bool(est.ate_interval()[0] < est.ate())
+    ((4,), True)
     """
 
     _presets: ClassVar[dict[str, dict[str, Any]]] = {
@@ -1073,9 +1405,38 @@ class GANITE(Estimator):
     verbose : bool, default False
         Whether to report progress on stderr.
 
+    Attributes
+    ----------
+    arms_ : list of str
+        Names of the arms, the control first.
+    weights_, raw_weights_ : array of shape (n,) or (n, arms - 1)
+        Inverse weights of the training rows, with smoothed tails and without.
+    warnings_, notes_ : list of str
+        What speaks against the answer, and what was done to the data.
+    held_out_effect_ : array of shape (n,) or (n, arms - 1)
+        Effects of the training rows by parts of the model that did not see them, where the estimator has such parts.
+    feature_importances_ : array of shape (n_features_in_,)
+        Share of each column in telling effects apart, where the estimator itself knows it.
+    diagnostics_ : dict
+        What the estimator says about its training.
+    n_features_in_ : int
+        Columns of `X`.
+    feature_names_in_ : array of str
+        Their names, after a fit on a data frame.
+    history_, roles_ : list of dict, dict
+        Losses over the training, and causal roles of the columns where the network tells them apart.
+
     References
     ----------
     Yoon, Jordon and van der Schaar, ICLR 2018
+
+    Examples
+    --------
+    >>> import paretau
+    >>> data = paretau.simulate("trial", n=300, random_state=0)
+    >>> est = paretau.GANITE(members=1, max_steps=60).fit(data.X, data.y, treatment=data.treatment)
+    >>> est.effect(data.X[:4]).shape, bool(est.ate_interval()[0] < est.ate())
+    ((4,), True)
     """
 
     _presets: ClassVar[dict[str, dict[str, Any]]] = {
@@ -1244,9 +1605,38 @@ class DRCFR(Estimator):
     verbose : bool, default False
         Whether to report progress on stderr.
 
+    Attributes
+    ----------
+    arms_ : list of str
+        Names of the arms, the control first.
+    weights_, raw_weights_ : array of shape (n,) or (n, arms - 1)
+        Inverse weights of the training rows, with smoothed tails and without.
+    warnings_, notes_ : list of str
+        What speaks against the answer, and what was done to the data.
+    held_out_effect_ : array of shape (n,) or (n, arms - 1)
+        Effects of the training rows by parts of the model that did not see them, where the estimator has such parts.
+    feature_importances_ : array of shape (n_features_in_,)
+        Share of each column in telling effects apart, where the estimator itself knows it.
+    diagnostics_ : dict
+        What the estimator says about its training.
+    n_features_in_ : int
+        Columns of `X`.
+    feature_names_in_ : array of str
+        Their names, after a fit on a data frame.
+    history_, roles_ : list of dict, dict
+        Losses over the training, and causal roles of the columns where the network tells them apart.
+
     References
     ----------
     Hassanpour and Greiner, ICLR 2020
+
+    Examples
+    --------
+    >>> import paretau
+    >>> data = paretau.simulate("trial", n=300, random_state=0)
+    >>> est = paretau.DRCFR(members=1, max_steps=60).fit(data.X, data.y, treatment=data.treatment)
+    >>> est.effect(data.X[:4]).shape, bool(est.ate_interval()[0] < est.ate())
+    ((4,), True)
     """
 
     _presets: ClassVar[dict[str, dict[str, Any]]] = {
@@ -1434,9 +1824,38 @@ class PSW(Estimator):
     verbose : bool, default False
         Whether to report progress on stderr.
 
+    Attributes
+    ----------
+    arms_ : list of str
+        Names of the arms, the control first.
+    weights_, raw_weights_ : array of shape (n,) or (n, arms - 1)
+        Inverse weights of the training rows, with smoothed tails and without.
+    warnings_, notes_ : list of str
+        What speaks against the answer, and what was done to the data.
+    held_out_effect_ : array of shape (n,) or (n, arms - 1)
+        Effects of the training rows by parts of the model that did not see them, where the estimator has such parts.
+    feature_importances_ : array of shape (n_features_in_,)
+        Share of each column in telling effects apart, where the estimator itself knows it.
+    diagnostics_ : dict
+        What the estimator says about its training.
+    n_features_in_ : int
+        Columns of `X`.
+    feature_names_in_ : array of str
+        Their names, after a fit on a data frame.
+    history_, roles_ : list of dict, dict
+        Losses over the training, and causal roles of the columns where the network tells them apart.
+
     References
     ----------
     Chikahara and Ushiyama, UAI 2024
+
+    Examples
+    --------
+    >>> import paretau
+    >>> data = paretau.simulate("trial", n=300, random_state=0)
+    >>> est = paretau.PSW(members=1, max_steps=60).fit(data.X, data.y, treatment=data.treatment)
+    >>> est.effect(data.X[:4]).shape, bool(est.ate_interval()[0] < est.ate())
+    ((4,), True)
     """
 
     _presets: ClassVar[dict[str, dict[str, Any]]] = {
@@ -1640,9 +2059,38 @@ class DPSW(Estimator):
     verbose : bool, default False
         Whether to report progress on stderr.
 
+    Attributes
+    ----------
+    arms_ : list of str
+        Names of the arms, the control first.
+    weights_, raw_weights_ : array of shape (n,) or (n, arms - 1)
+        Inverse weights of the training rows, with smoothed tails and without.
+    warnings_, notes_ : list of str
+        What speaks against the answer, and what was done to the data.
+    held_out_effect_ : array of shape (n,) or (n, arms - 1)
+        Effects of the training rows by parts of the model that did not see them, where the estimator has such parts.
+    feature_importances_ : array of shape (n_features_in_,)
+        Share of each column in telling effects apart, where the estimator itself knows it.
+    diagnostics_ : dict
+        What the estimator says about its training.
+    n_features_in_ : int
+        Columns of `X`.
+    feature_names_in_ : array of str
+        Their names, after a fit on a data frame.
+    history_, roles_ : list of dict, dict
+        Losses over the training, and causal roles of the columns where the network tells them apart.
+
     References
     ----------
     Chikahara and Ushiyama, UAI 2024
+
+    Examples
+    --------
+    >>> import paretau
+    >>> data = paretau.simulate("trial", n=300, random_state=0)
+    >>> est = paretau.DPSW(members=1, max_steps=60).fit(data.X, data.y, treatment=data.treatment)
+    >>> est.effect(data.X[:4]).shape, bool(est.ate_interval()[0] < est.ate())
+    ((4,), True)
     """
 
     _presets: ClassVar[dict[str, dict[str, Any]]] = {

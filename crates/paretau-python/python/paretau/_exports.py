@@ -19,14 +19,35 @@ class Exports:
     def to_onnx(
         self, path: str | os.PathLike[str] | None = None, *, outcomes: bool = False, inputs: str = "double"
     ) -> bytes:
-        """The model as ONNX, for onnxruntime and whatever else reads it; written to `path` when one is given.
+        """The model as ONNX, for onnxruntime and whatever else reads it.
 
-        Output `effect` has a column per arm against the control, and with `outcomes=True` output `outcomes` has a column per
-        arm. After a fit on an array the input is the matrix `X`; after a fit on a data frame there is an input of shape
-        (rows, 1) per column, under the column's name: numbers, dates as days since 1970, or text (empty where it is missing).
-        `inputs` is "double" or "float". Computation is in double precision: the effect is that of `effect` to about 1e-9, of
-        networks, which compute in single precision here, to about 1e-6. Needs no other package; running it needs an
-        onnxruntime of version 1.20 or later. Base learners of scikit-learn's kind are refused.
+        Parameters
+        ----------
+        path : path, optional
+            Where to write it.
+        outcomes : bool, default False
+            Whether there is an output `outcomes` with a column per arm, beside `effect` with one per arm against the control.
+        inputs : {"double", "float"}, default "double"
+            Precision of the inputs.
+
+        Returns
+        -------
+        bytes
+
+        Notes
+        -----
+        After a fit on an array the input is the matrix `X`; after a fit on a data frame there is an input of shape (rows, 1) per column,
+        under the column's name: numbers, dates as days since 1970, or text (empty where it is missing). Computation is in double
+        precision: the effect is that of `effect` to about 1e-9, of networks, which compute in single precision here, to about 1e-6.
+        Needs no other package; running it needs an onnxruntime of version 1.20 or later. Base learners of scikit-learn's kind are refused.
+
+        Examples
+        --------
+        >>> import paretau
+        >>> data = paretau.simulate("trial", n=300, random_state=0)
+        >>> est = paretau.LinearEffect().fit(data.X, data.y, treatment=data.treatment)
+        >>> len(est.to_onnx()) > 100
+        True
         """
         from . import _onnx
 

@@ -18,6 +18,19 @@ Column = tuple[str, Any]
 _DAY = np.timedelta64(1, "D")
 
 
+def as_array(x: Any) -> np.ndarray:
+    """An array-like as a numpy array: by its buffer, its `__array__`, or DLPack; lists cell by cell. Masked cells are missing."""
+    if isinstance(x, np.ma.MaskedArray):
+        # Without its mask it would show what lies beneath.
+        return np.ma.filled(x.astype(np.float64), np.nan) if np.ma.is_masked(x) else np.asarray(x.data)
+    if not hasattr(x, "__dlpack__") or hasattr(x, "__array__"):
+        return np.asarray(x)
+    try:
+        return np.from_dlpack(x)
+    except (BufferError, RuntimeError) as error:
+        raise InputTypeError(f"a {type(x).__name__} cannot be read where it lies: {error}; copy it to the processor's memory") from error
+
+
 def is_frame(x: Any) -> bool:
     """Whether `x` is a data frame of a library that we know, or offers itself as an Arrow stream."""
     return _is(x, "pandas", "DataFrame") or _is(x, "polars", "DataFrame", "LazyFrame") or _is_arrow(x)
@@ -55,6 +68,13 @@ def split(x: Any, name: str) -> tuple[Any, Any]:
     if table is None:
         raise UsageError(f"to take column {name!r} out of a {type(x).__name__}, install pyarrow, or pass the treatment by itself")
     return table.drop_columns([name]), table.column(name)
+
+
+def take_column(x: Any, name: str) -> tuple[Any, Any]:
+    """As `split`, for a treatment that was given by name."""
+    if not is_frame(x):
+        raise UsageError(f"treatment={name!r} names a column, so X must be a data frame, not {type(x).__name__}")
+    return split(x, name)
 
 
 def column_names(x: Any) -> list[Any]:

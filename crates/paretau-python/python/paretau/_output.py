@@ -15,9 +15,25 @@ class Output:
     """`set_output`, as scikit-learn's transformers have it, for predictions."""
 
     def set_output(self, *, transform: str | None = None) -> Any:
-        """In what predictions come: "default" (numpy), "pandas", "polars", or "input" for whichever of these `X` was.
+        """In what predictions come.
 
-        One number per row becomes a series, several a data frame; pandas' keep the index of `X`. None changes nothing.
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars", "input"}, optional
+            "default" is numpy, and "input" whichever of the others `X` was. One number per row becomes a series, several a data frame;
+            pandas' keep the index of `X`. None changes nothing.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import paretau
+        >>> data = paretau.simulate("trial", n=300, random_state=0)
+        >>> est = paretau.LinearEffect().fit(data.X, data.y, treatment=data.treatment)
+        >>> est.set_output(transform="pandas").effect(data.X[:4]).name
+        'effect'
         """
         if transform is None:
             return self

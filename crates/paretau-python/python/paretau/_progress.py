@@ -1,4 +1,4 @@
-"""Progress of a fit: in the log of `logging.getLogger("paretau")`, and on stderr for `verbose=True`."""
+"""Progress of a fit: in the log of `logging.getLogger("paretau")`, on stderr for `verbose=True`, and for callbacks."""
 
 from __future__ import annotations
 
@@ -6,25 +6,32 @@ import json
 import logging
 import sys
 import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ._callbacks import Tasks
 
 _LOG = logging.getLogger("paretau")
 
 
-def listener(verbose: bool) -> Progress | None:
-    """Who hears of a fit's progress: nobody, unless it was asked for or the log takes it."""
-    return Progress(verbose) if verbose or _LOG.isEnabledFor(logging.INFO) else None
+def listener(verbose: bool, tasks: Tasks | None = None) -> Progress | None:
+    """Who hears of a fit's progress: nobody, unless it was asked for, callbacks were set or the log takes it."""
+    return Progress(verbose, tasks) if verbose or tasks is not None or _LOG.isEnabledFor(logging.INFO) else None
 
 
 class Progress:
     """Tells stages and notes as they come, and epochs at most once a second."""
 
-    def __init__(self, verbose: bool = True) -> None:
+    def __init__(self, verbose: bool = True, tasks: Tasks | None = None) -> None:
         self._last = 0.0
         self._verbose = verbose
+        self._tasks = tasks
 
     def __call__(self, text: str) -> None:
         event = json.loads(text)
         kind = event["event"]
+        if self._tasks is not None:
+            self._tasks.event(event)
         if kind == "stage":
             total = f" ({event['total']} steps)" if event.get("total") else ""
             self._tell(f"{event['name']}{total}")

@@ -1,4 +1,4 @@
-"""What can be asked of a fit beyond each row's effect: averages, groups, projections, calibration, rankings, decisions."""
+"""What can be asked of a fit beyond effects and averages: calibration, rankings, importances, explanations, decisions."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _checks, _frames, _shap, _shap_trees, _tables
+from . import _checks, _shap, _shap_trees, _tables
 from ._arguments import seed_from, threads
-from ._errors import DataError, DataWarning, UsageError
-from ._inference import Coefficients, Ranking, check_alpha, normal_quantile
+from ._averages import Averages
+from ._errors import DataError, UsageError
+from ._inference import Coefficients, Ranking
 from ._model_state import State
 from ._paretau import DEFAULT_BENCHMARKS, DEFAULT_DEPTH, DEFAULT_REPLICATES, DEFAULT_STRENGTH, ScoredRows, Table
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ._decisions import Policy
 
 
-class Questions:
+class Questions(Averages):
     """Questions to a fitted estimator. `arm` is the name of an arm other than the control; the first is meant without it."""
 
     model_: Any
@@ -39,102 +40,36 @@ class Questions:
         def _row_tables(self, X: Any) -> Iterator[Table]: ...
         _rows_table: Any
 
-    # Averages over the training rows, doubly robust.
-
-    def ate(self, X: Any = None, *, arm: Any = None) -> float:
-        """Average effect: doubly robust over the training rows, or the mean effect of the rows of `X`."""
-        if X is not None:
-            return float(np.mean(self._arm_effects(X)[self._arm_place(arm) - 1]["tau"]))
-        return self._average("ate", arm)[0]
-
-    def ate_interval(self, alpha: float = 0.05, *, arm: Any = None) -> tuple[float, float]:
-        """Interval of the average effect over the training rows."""
-        return self._average("ate", arm, alpha)[2:]
-
-    def att(self, *, arm: Any = None) -> float:
-        """Average effect over the treated training rows, doubly robust."""
-        return self._average("att", arm)[0]
-
-    def att_interval(self, alpha: float = 0.05, *, arm: Any = None) -> tuple[float, float]:
-        """Interval of the average effect over the treated training rows."""
-        return self._average("att", arm, alpha)[2:]
-
-    def atc(self, *, arm: Any = None) -> float:
-        """Average effect over the training rows without treatment, doubly robust."""
-        return self._average("atc", arm)[0]
-
-    def atc_interval(self, alpha: float = 0.05, *, arm: Any = None) -> tuple[float, float]:
-        """Interval of the average effect over the training rows without treatment."""
-        return self._average("atc", arm, alpha)[2:]
-
-    def ato(self, *, arm: Any = None) -> float:
-        """Average effect over those who could well have been in either arm (weights e (1 - e)), doubly robust."""
-        return self._average("ato", arm)[0]
-
-    def ato_interval(self, alpha: float = 0.05, *, arm: Any = None) -> tuple[float, float]:
-        """Interval of the average effect over those who could well have been in either arm."""
-        return self._average("ato", arm, alpha)[2:]
-
-    def _average(self, name: str, arm: Any, alpha: float = 0.05) -> tuple[float, float, float, float]:
-        """Value, standard error and ends of the interval; `DataError` where too few rows carry the average."""
-        self._check_fitted()
-        check_alpha(alpha)
-        place = self._arm_place(arm)
-        reason = self.model_.extrapolates(name, arm=place)
-        if reason is not None:
-            warnings.warn(
-                f"the {name.upper()} rests on extrapolation, so that its interval may be far too narrow: {reason}; "
-                "`ato()` asks only about those who could have been in either arm",
-                DataWarning,
-                stacklevel=3,
-            )
-        return self.model_.average(name, arm=place, level=1.0 - alpha)
-
-    # Groups, projections and rankings of the training rows.
-
-    def group_effects(self, by: Any, *, arm: Any = None) -> list[dict[str, Any]]:
-        """Average effects of groups of the training rows, doubly robust, with 95 % intervals and a band over all groups.
-
-        `by` has one row per row that was fitted, in the same order: a data frame or a series (text, numbers, dates), or an
-        array. Numbers with many values are put into quantile bins; rows without a value are a group of their own. Each group
-        has `column`, `level`, `n` and `effective` (rows and effective rows without and with treatment), `effect` (`value`,
-        `se`, `lo`, `hi`), `band` (ends of the band that holds all groups at once), and a `reason` where too few rows carry
-        an effect. A model that was loaded or unpickled knows no rows: ask before saving.
-        """
-        self._check_fitted()
-        return json.loads(self.model_.group_effects(_columns(by, "by"), arm=self._arm_place(arm)))["groups"]
-
-    def best_linear_projection(self, A: Any = None, *, arm: Any = None) -> Coefficients:
-        """On what does the effect depend? The projection of the effect on a constant and the columns of `A`.
-
-        Least squares of the training rows' doubly robust scores, with HC3 errors, or clustered ones when the fit had groups.
-        `A` has one row per row that was fitted, in the same order; text becomes indicators against its commonest level.
-        Without `A` the only coefficient is the average effect. A model that was loaded or unpickled knows no rows.
-        """
-        self._check_fitted()
-        rows = ScoredRows.of_training(self.model_, self._arm_place(arm))
-        found = json.loads(rows.best_linear_projection(None if A is None else _columns(A, "A")))
-        return Coefficients(
-            [c["name"] for c in found], np.array([c["value"] for c in found]), np.array([c["se"] for c in found])
-        )
-
-    def doubly_robust_scores(self, *, arm: Any = None) -> np.ndarray:
-        """The doubly robust score of each training row: their mean is the average effect.
-
-        With several arms these are the scores of the rows of the control and of the arm, in their order.
-        """
-        self._check_fitted()
-        return ScoredRows.of_training(self.model_, self._arm_place(arm)).scores()["scores"]
+    # Calibration and rankings.
 
     def test_calibration(
         self, X: Any = None, y: Any = None, *, treatment: Any = None, arm: Any = None, **rows: Any
     ) -> Coefficients:
         """Are the predicted effects right on average, and do they tell whose effect is larger?
 
-        Two coefficients with one-sided p-values, both 1 for perfect predictions: `mean` of the mean prediction, and
-        `differential` of the deviations from it, where a p-value below 0.05 is evidence that effects differ as predicted.
-        Of the training rows, by predictions that were made without them; estimators without such predictions need rows `X`,
-        `y` and `treatment` that were kept aside (further keywords as in `evaluate`).
+        Parameters
+        ----------
+        X, y, treatment : rows that were kept aside, optional
+            Without them the training rows are asked, by predictions that were made without them; estimators that have no such
+            predictions need rows.
+        arm : number or text, optional
+            The arm that is compared with the control; the first without it.
+        **rows
+            `sample_weight` and `propensity` of rows that were kept aside.
+
+        Returns
+        -------
+        Coefficients
+            Two of them with one-sided p-values, both 1 for perfect predictions: `mean` of the mean prediction, and `differential` of the
+            deviations from it, where a p-value below 0.05 is evidence that effects differ as predicted.
+
+        Examples
+        --------
+        >>> import paretau
+        >>> data = paretau.simulate("trial", n=300, random_state=0)
+        >>> est = paretau.CausalForest(n_estimators=40).fit(data.X, data.y, treatment=data.treatment)
+        >>> est.test_calibration().names
+        ['mean', 'differential']
         """
         found = json.loads(self._scored(X, y, treatment, arm, rows).calibration())
         named = [("mean", found["mean"]), ("differential", found["heterogeneity"])]
@@ -147,9 +82,32 @@ class Questions:
     def calibration_groups(
         self, k: int = 5, X: Any = None, y: Any = None, *, treatment: Any = None, arm: Any = None, **rows: Any
     ) -> list[dict[str, Any]]:
-        """Rows in `k` groups of similar predicted effect, lowest first: `n`, `predicted`, `seen` (doubly robust) and `se`.
+        """Predicted and observed effects of rows of similar prediction, lowest first.
 
-        Of the training rows, or of rows that were kept aside, as in `test_calibration`.
+        Parameters
+        ----------
+        k : int, default 5
+            How many groups.
+        X, y, treatment : rows that were kept aside, optional
+            Without them the training rows are asked, by predictions that were made without them; estimators that have no such
+            predictions need rows.
+        arm : number or text, optional
+            The arm that is compared with the control; the first without it.
+        **rows
+            `sample_weight` and `propensity` of rows that were kept aside.
+
+        Returns
+        -------
+        list of dict
+            Per group `n`, `predicted`, `seen` (the doubly robust average) and `se`.
+
+        Examples
+        --------
+        >>> import paretau
+        >>> data = paretau.simulate("trial", n=300, random_state=0)
+        >>> est = paretau.CausalForest(n_estimators=40).fit(data.X, data.y, treatment=data.treatment)
+        >>> [group["n"] for group in est.calibration_groups(3)]
+        [100, 100, 100]
         """
         found = json.loads(self._scored(X, y, treatment, arm, rows).calibration_groups(int(k)))
         return [
@@ -168,12 +126,38 @@ class Questions:
         points: int = 20,
         **rows: Any,
     ) -> Ranking:
-        """Does treating those of the highest priority first pay? The rank-weighted average effect and the targeting curve.
+        """Does treating those of the highest priority first pay? The rank-weighted average effect.
 
-        `priorities` has a number for each row, made without looking at the rows' outcomes; without it the ranking is by the
-        predicted effect, of the training rows where the estimator has predictions made without them, else of rows `X`, `y`
-        and `treatment` that were kept aside. Of the training rows it has a lower limit and no interval of two sides, because a
-        row's outcome is missing from its own prediction. `target` is "AUTOC" (gains concentrated in few) or "QINI" (spread over many).
+        Parameters
+        ----------
+        priorities : array of n numbers, optional
+            The larger, the sooner treated; made without looking at the rows' outcomes. Without it the ranking is by the predicted effect.
+        target : {"AUTOC", "QINI"}, default "AUTOC"
+            "AUTOC" for gains that are concentrated in few, "QINI" for gains that are spread over many.
+        X, y, treatment : rows that were kept aside, optional
+            Without them the training rows are asked, by predictions that were made without them; estimators that have no such
+            predictions need rows.
+        arm : number or text, optional
+            The arm that is compared with the control; the first without it.
+        points : int, default 20
+            Points of the targeting curve.
+        **rows
+            `sample_weight` and `propensity` of rows that were kept aside.
+
+        Returns
+        -------
+        Ranking
+            `estimate`, `stderr`, `conf_int()`, `pvalue()` and the targeting curve `q`, `toc`, `toc_stderr`. Of the training rows it has a
+            lower limit and no interval of two sides, because a row's outcome is missing from its own prediction.
+
+        Examples
+        --------
+        >>> import paretau
+        >>> data = paretau.simulate("trial", n=300, random_state=0)
+        >>> est = paretau.CausalForest(n_estimators=40).fit(data.X, data.y, treatment=data.treatment)
+        >>> found = est.rank_average_treatment_effect(data.X[:, 0])
+        >>> found.target, found.q.shape
+        ('AUTOC', (20,))
         """
         if target.upper() not in ("AUTOC", "QINI"):
             raise UsageError(f"target must be 'AUTOC' or 'QINI', not {target!r}")
@@ -207,8 +191,8 @@ class Questions:
     def held_out_effect_(self) -> np.ndarray:
         """Effects of the training rows by parts of the model that did not see them (out of bag, or cross-fitted).
 
-        Shape (n,), or (n, arms - 1) after a fit with several arms. Estimators that have none, and models that were loaded,
-        raise `AttributeError`.
+        Shape (n,), or (n, arms - 1) after a fit with several arms. Estimators that have none, and models that were loaded, raise
+        `AttributeError`.
         """
         found = self.model_.held_out_effects() if hasattr(self, "model_") else None
         if found is None:
@@ -234,10 +218,29 @@ class Questions:
         return found
 
     def variable_importance(self, X: Any = None, *, random_state: Any = 0) -> dict[str, float]:
-        """Share of each column in telling effects apart, largest first; shares sum to 1.
+        """Share of each column in telling effects apart.
 
-        Without `X` as the estimator itself tells it. With `X`, for any estimator: by how much the predicted effects of the
-        rows change (mean square) when a column is shuffled.
+        Parameters
+        ----------
+        X : array or data frame, optional
+            Without it importances are those that the estimator itself has (`feature_importances_`). With it, for any estimator: by how
+            much the predicted effects of the rows change (mean square) when a column is shuffled.
+        random_state : int, default 0
+            Source of the shuffling.
+
+        Returns
+        -------
+        dict of float
+            Shares by the column's name, largest first; they sum to 1.
+
+        Examples
+        --------
+        >>> import paretau
+        >>> data = paretau.simulate("trial", n=300, random_state=0)
+        >>> est = paretau.LinearEffect().fit(data.X, data.y, treatment=data.treatment)
+        >>> shares = est.variable_importance(data.X)
+        >>> round(sum(shares.values()), 6)
+        1.0
         """
         self._check_fitted()
         if X is None:
@@ -286,19 +289,30 @@ class Questions:
 
         Parameters
         ----------
-        X : rows to explain.
-        background : rows that columns are compared with; by default 50 rows of `X`, drawn at random.
-        permutations : orders of the columns per background row, each used with its reverse, or `"exact"`. By default exact
-            where the trees and lines of the model can be walked (boosted trees, regression forests and lines in `LinearEffect`
-            and the S-, T-, R- and DR-learner, of outcomes that are not yes/no) and else up to 6 columns, by all their subsets;
-            2 orders otherwise. A causal forest's effect is a ratio of sums over its trees, which no walk divides: `"exact"` takes
-            all subsets of up to 16 columns. `standard_errors` says how exact the values are.
-        arm : the arm whose effect is explained; the first without it.
+        X : array or data frame
+            Rows to explain.
+        background : array or data frame, optional
+            Rows that columns are compared with; by default 50 rows of `X`, drawn at random.
+        permutations : int or "exact", optional
+            Orders of the columns per background row, each used with its reverse. By default exact where the trees and lines of the model
+            can be walked (boosted trees, regression forests and lines in `LinearEffect` and the S-, T-, R- and DR-learner, of outcomes
+            that are not yes/no) and else up to 6 columns, by all their subsets; 2 orders otherwise. A causal forest's effect is a ratio
+            of sums over its trees, which no walk divides: "exact" takes all subsets of up to 16 columns.
+        arm : number or text, optional
+            The arm whose effect is explained; the first without it.
+        random_state : int, default 0
+            Source of the rows and orders that are drawn.
+
+        Returns
+        -------
+        Explanation
+            `values`, `base_values`, `data`, `feature_names`, and `standard_errors`, which say how exact the values are; `to_shap()` makes
+            the shap package's object of it.
 
         Examples
         --------
         >>> import paretau
-        >>> data = paretau.make_synthetic(n=300, d=3, random_state=0)
+        >>> data = paretau.simulate("trial", n=300, random_state=0)
         >>> est = paretau.LinearEffect().fit(data.X, data.y, treatment=data.treatment)
         >>> found = est.shap_values(data.X[:5], background=data.X[:100])
         >>> bool(abs(found.values.sum(axis=1) + found.base_values - est.effect(data.X[:5])).max() < 1e-9)
@@ -379,7 +393,38 @@ class Questions:
     ) -> Policy:
         """Whom to treat: the shallow tree that gains most on the rows, and its worth on rows that did not choose it.
 
-        As `paretau.policy_tree`, which takes a data frame.
+        Parameters
+        ----------
+        X, y : array, data frame or sparse matrix, and array of n numbers
+            Rows and their outcomes.
+        treatment : array of n, or the name of a column of `X`
+            The arm of each row; may be left out when `fit` was given the name of a column.
+        cost : float, optional
+            Cost of treating one row, in units of the outcome.
+        budget : float, optional
+            Largest share of the rows to treat.
+        depth : int, default 2
+            Depth of the tree, at most 3.
+        lower_is_better : bool, default False
+            Whether a smaller outcome is a gain.
+        random_state : int, default 0
+            Source of all randomness.
+        **rows
+            `sample_weight`, `propensity` and `groups` of the rows.
+
+        Returns
+        -------
+        Policy
+            `arms` recommended for each row, `share_treated`, `policies` with their gains; `print` shows the tree.
+
+        Examples
+        --------
+        >>> import paretau
+        >>> data = paretau.simulate("trial", n=300, random_state=0)
+        >>> est = paretau.LinearEffect().fit(data.X, data.y, treatment=data.treatment)
+        >>> found = est.policy_tree(data.X, data.y, treatment=data.treatment, depth=1, cost=0.1)
+        >>> found.arms.shape, 0 <= found.share_treated <= 1
+        ((300,), True)
         """
         from ._decisions import find_policy
 
@@ -403,7 +448,37 @@ class Questions:
     ) -> dict[str, Any]:
         """How strong a hidden cause would have to be to overturn the average effect of the rows.
 
-        As `paretau.sensitivity_analysis`, which takes a data frame; `words` in the answer are sentences.
+        Parameters
+        ----------
+        X, y : array, data frame or sparse matrix, and array of n numbers
+            Rows and their outcomes.
+        treatment : array of n, or the name of a column of `X`
+            The arm of each row; may be left out when `fit` was given the name of a column.
+        cf_y, cf_d : float
+            Strength of the hidden cause that is asked about: the share of the outcome's residual variance, and of the treatment's
+            variation, that it explains.
+        benchmarks : int or list of str
+            Features to compare it with, or how many of the strongest.
+        arm : number or text, optional
+            The arm that is compared with the control; the first without it.
+        random_state : int, default 0
+            Source of all randomness.
+        **rows
+            `sample_weight`, `propensity` and `groups` of the rows.
+
+        Returns
+        -------
+        dict
+            Bounds and robustness values, as `paretau sensitivity --json` prints them; `words` are sentences.
+
+        Examples
+        --------
+        >>> import paretau
+        >>> data = paretau.simulate("trial", n=300, random_state=0)
+        >>> est = paretau.LinearEffect().fit(data.X, data.y, treatment=data.treatment)
+        >>> found = est.sensitivity_analysis(data.X, data.y, treatment=data.treatment, benchmarks=1)
+        >>> 0 <= found["robustness_value"] <= 1
+        True
         """
         from ._decisions import find_sensitivity
 
@@ -424,7 +499,39 @@ class Questions:
         random_state: Any = 0,
         **rows: Any,
     ) -> dict[str, Any]:
-        """Estimates the average effect of the rows again where the answer is known. As `paretau.refute`."""
+        """Estimates the average effect of the rows again where the answer is known.
+
+        Parameters
+        ----------
+        X, y : array, data frame or sparse matrix, and array of n numbers
+            Rows and their outcomes.
+        treatment : array of n, or the name of a column of `X`
+            The arm of each row; may be left out when `fit` was given the name of a column.
+        checks : list of str, optional
+            Names of the checks; all of them by default.
+        replicates : int
+            How often each check is repeated.
+        arm : number or text, optional
+            The arm that is compared with the control; the first without it.
+        random_state : int, default 0
+            Source of all randomness.
+        **rows
+            `sample_weight`, `propensity` and `groups` of the rows.
+
+        Returns
+        -------
+        dict
+            As `paretau refute --json` prints it.
+
+        Examples
+        --------
+        >>> import paretau
+        >>> data = paretau.simulate("trial", n=300, random_state=0)
+        >>> est = paretau.LinearEffect().fit(data.X, data.y, treatment=data.treatment)
+        >>> found = est.refute(data.X, data.y, treatment=data.treatment, checks=["placebo-treatment"], replicates=3)
+        >>> [check["name"] for check in found["checks"]]
+        ['placebo-treatment']
+        """
         from ._decisions import find_refutation
 
         self._check_fitted()
@@ -432,41 +539,3 @@ class Questions:
         return find_refutation(
             table, roles, checks=checks, replicates=replicates, random_state=random_state, n_jobs=self.n_jobs
         )
-
-    # Arms.
-
-    def _arm_place(self, arm: Any) -> int:
-        """Where an arm stands behind the control; 1, the first, when none is named."""
-        self._check_fitted()
-        if arm is None:
-            return 1
-        place = self._find_arm(arm)
-        if place == 0:
-            raise UsageError(f"arm {arm!r} is the control; name one of {_listed(self.arms_[1:])}")
-        return place
-
-    def _find_arm(self, arm: Any) -> int:
-        text = _checks.arm_text(arm)
-        if text not in self.arms_:
-            raise UsageError(f"there is no arm {arm!r}; the arms are {_listed(self.arms_)}, the first is the control")
-        return self.arms_.index(text)
-
-
-def _listed(arms: list[str]) -> str:
-    return ", ".join(repr(arm) for arm in arms)
-
-
-def _columns(by: Any, name: str) -> Table:
-    """Columns beside the training rows: a frame, a series, or an array of one or two dimensions."""
-    column = _frames.series(by)
-    if column is None and not _frames.is_frame(by) and np.ndim(by) == 1:
-        array = np.asarray(by)
-        column = ("numbers", array.astype(np.float64)) if array.dtype.kind in "biuf" else _frames.object_column(name, array.astype(object))
-    table = Table()
-    if column is not None:
-        label = getattr(by, "name", None)
-        _tables.add_column(table, label if isinstance(label, str) and label else name, column)
-        return table
-    x = _tables.read(by)
-    x.add_to(table, x.names if x.names is not None else [f"{name}{k}" for k in range(1, x.n_cols + 1)])
-    return table

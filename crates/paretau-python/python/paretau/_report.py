@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
+
+
+class Report(str):
+    """The page about a fit: the text of its HTML, which a notebook shows in a frame of its own.
+
+    A frame keeps the page's style and the notebook's apart; the page asks no network.
+    """
+
+    #: Height of the frame in pixels; the page scrolls in it.
+    height = 640
+
+    def _repr_html_(self) -> str:
+        return f'<iframe title="paretau report" style="width:100%;height:{self.height}px;border:0" srcdoc="{escape(self)}"></iframe>'
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(f"<report: a page of {len(self)} characters; report(path) writes it>")
 
 
 class OverlapReport(dict):

@@ -167,7 +167,7 @@ def read(x: Any, wanted: set[str] | None = None) -> Input:
 
 def to_matrix(x: Any) -> np.ndarray:
     """An array-like as a matrix of floats."""
-    array = np.asarray(x)
+    array = _frames.as_array(x)
     if array.dtype.kind == "c":
         raise DataError("Complex data not supported: X holds complex numbers")
     if array.ndim != 2:

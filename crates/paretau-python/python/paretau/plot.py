@@ -59,6 +59,40 @@ def _plain(ax: Any) -> Any:
     return ax
 
 
+def _rows(ax: Any, names: list[str]) -> np.ndarray:
+    """Heights of named rows, the first on top, with half a row of air at either end."""
+    place = np.arange(len(names))[::-1]
+    ax.set_yticks(place, names)
+    ax.set_ylim(-0.6, len(names) - 0.4)
+    ax.tick_params(axis="y", length=0)
+    return place
+
+
+def _legend_below(ax: Any) -> None:
+    """A legend under the axes, where it hides nothing however few rows there are."""
+    handles, labels = ax.get_legend_handles_labels()
+    ax.legend(
+        handles,
+        labels,
+        frameon=False,
+        fontsize="small",
+        ncols=len(labels),
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        bbox_transform=_below(ax),
+        borderaxespad=0.0,
+    )
+
+
+def _below(ax: Any) -> Any:
+    """Across the axes as they are; down from the axis and its label in points."""
+    from matplotlib.transforms import ScaledTranslation, blended_transform_factory
+
+    figure = ax.figure
+    down = ScaledTranslation(0, -38 / 72, figure.dpi_scale_trans)
+    return blended_transform_factory(ax.transAxes, ax.transAxes + down)
+
+
 def overlap(model: Estimator, ax: Any = None, *, arm: Any = None) -> Any:
     """Propensities of the rows without treatment (below) and with it (above): arms overlap where both have bars."""
     report = model.overlap_report(arm=arm)
@@ -88,6 +122,11 @@ def weights(model: Estimator, ax: Any = None, *, arm: Any = None) -> Any:
     ax.plot(rank, raw[order], "o", markersize=3.5, markerfacecolor="none", color=_TREATED, label="raw")
     ax.plot(rank, smooth[order], ".", markersize=3.5, color=_CONTROL, label="Pareto-smoothed")
     ax.set(xscale="log", yscale="log", xlabel="rank, largest first", ylabel="weight", title="Weights before and after smoothing")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(lambda value, _: f"{value:g}")
+    # Weights of less than two powers of ten would have one label.
+    close = raw.max() < 30 * max(smooth.min(), 1e-300)
+    ax.yaxis.set_minor_formatter(lambda value, _: f"{value:g}" if close and f"{value:e}"[0] in "235" else "")
     ax.legend(frameon=False)
     return _plain(ax)
 
@@ -98,16 +137,15 @@ def love(model: Estimator, ax: Any = None, *, threshold: float = 0.1, arm: Any =
     found = [b for b in balance if b["before"] is not None and b["after"] is not None][:_MOST_FEATURES]
     if not found:
         raise DataError("the fit found no balance to show")
-    ax = _axes(ax, height=1.2 + 0.28 * len(found))
-    place = np.arange(len(found))[::-1]
+    ax = _axes(ax, height=1.5 + 0.28 * len(found))
+    place = _rows(ax, [b["name"] for b in found])
     before, after = [abs(b["before"]) for b in found], [abs(b["after"]) for b in found]
     ax.hlines(place, before, after, color=_GREY, linewidth=0.8)
     ax.plot(before, place, "o", markerfacecolor="none", color=_TREATED, label="before weighting")
     ax.plot(after, place, "o", color=_CONTROL, label="after weighting")
     ax.axvline(threshold, color=_ACCENT, linestyle="--", linewidth=0.8)
-    ax.set_yticks(place, [b["name"] for b in found])
     ax.set(xlabel="absolute standardised difference of means", title="Balance of the features", xlim=(0, None))
-    ax.legend(frameon=False)
+    _legend_below(ax)
     return _plain(ax)
 
 
@@ -174,13 +212,17 @@ def effect_by_feature(
     if low is not None:
         ends = [[low[part].mean() for _, part in parts], [high[part].mean() for _, part in parts]]
         if kind == "text":
-            ax.vlines(at, *ends, color=_CONTROL, linewidth=2)
+            ax.vlines(at, *ends, color=_CONTROL, linewidth=2, label=f"mean {100 * (1 - alpha):g} % interval")
         else:
             ax.fill_between(at, *ends, color=_CONTROL, alpha=0.25, linewidth=0, label=f"mean {100 * (1 - alpha):g} % interval")
     ax.plot(at, means, "o" if kind == "text" else "o-", color=_CONTROL, label="mean effect")
     ax.axhline(0.0, color=_ACCENT, linewidth=0.8)
     ax.set(xlabel=name, ylabel="effect", title=f"Effect against {name}")
-    ax.legend(frameon=False)
+    if kind == "text":
+        ax.set_xlim(-0.6, len(at) - 0.4)
+        _legend_below(ax)
+    else:
+        ax.legend(frameon=False)
     return _plain(ax)
 
 
@@ -205,18 +247,16 @@ def groups(model: Estimator, by: Any, ax: Any = None, *, arm: Any = None) -> Any
     if not found:
         raise DataError("no group has enough rows in both arms to carry an effect")
     several = len({group["column"] for group in found}) > 1
-    ax = _axes(ax, height=1.2 + 0.35 * len(found))
-    place = np.arange(len(found))[::-1]
+    ax = _axes(ax, height=1.5 + 0.35 * len(found))
+    named = [f"{g['column']}: {_short(g['level'])}" if several else _short(g["level"]) for g in found]
+    place = _rows(ax, [f"{name}  ({sum(g['n'])})" for name, g in zip(named, found, strict=True)])
     ax.hlines(place, [g["band"][0] for g in found], [g["band"][1] for g in found], color=_GREY, linewidth=1, label="95 % band over all groups")
     low, high = [g["effect"]["lo"] for g in found], [g["effect"]["hi"] for g in found]
     ax.hlines(place, low, high, color=_CONTROL, linewidth=3, label="95 % interval")
     ax.plot([g["effect"]["value"] for g in found], place, "s", color=_ACCENT, markersize=5)
     ax.axvline(0.0, color=_ACCENT, linewidth=0.8)
-    named = [f"{g['column']}: {_short(g['level'])}" if several else _short(g["level"]) for g in found]
-    ax.set_yticks(place, [f"{name}  ({sum(g['n'])})" for name, g in zip(named, found, strict=True)])
     ax.set(xlabel="average effect", title="Groups (rows)" if several else f"Groups by {found[0]['column']} (rows)")
-    ax.margins(y=0.12)
-    ax.legend(frameon=False, loc="best", fontsize="small")
+    _legend_below(ax)
     return _plain(ax)
 
 
@@ -233,7 +273,7 @@ def _short(level: str) -> str:
 
 
 def calibration(model: Estimator, ax: Any = None, *, k: int = 5, **rows: Any) -> Any:
-    """Predicted against seen effects of rows of similar prediction; perfect predictions lie on the line.
+    """Predicted effects against estimated ones of rows of similar prediction; perfect predictions lie on the line.
 
     Of the training rows, or of rows `X`, `y`, `treatment` that were kept aside, as `Estimator.test_calibration`.
     """
@@ -244,7 +284,7 @@ def calibration(model: Estimator, ax: Any = None, *, k: int = 5, **rows: Any) ->
     ends = np.array([min(predicted.min(), seen.min()), max(predicted.max(), seen.max())])
     ax.plot(ends, ends, color=_GREY, linestyle="--", linewidth=1)
     ax.errorbar(predicted, seen, half, fmt="o", color=_CONTROL, capsize=3)
-    ax.set(xlabel="mean predicted effect", ylabel="seen effect (doubly robust, 95 %)", title="Calibration")
+    ax.set(xlabel="mean predicted effect", ylabel="estimated effect (doubly robust, 95 %)", title="Calibration")
     return _plain(ax)
 
 
@@ -293,7 +333,12 @@ def sensitivity(found: dict[str, Any], ax: Any = None, *, limit: float | None = 
     cf_d, cf_y = np.meshgrid(np.linspace(0, top, 201), np.linspace(0, top, 201))
     left = theta - np.sign(theta) * largest * np.sqrt(cf_y * cf_d / (1.0 - cf_d))
     lines = ax.contour(cf_d, cf_y, left, levels=10, colors=_GREY, linewidths=0.8)
-    ax.clabel(lines, fontsize=7)
+    # Labels stand along the diagonal, away from the edges that would cut them.
+    share = np.linspace(0.04, 0.94, 400) * top
+    along = theta - np.sign(theta) * largest * share / np.sqrt(1.0 - share)
+    crossings = [share[np.argmin(np.abs(along - level))] for level in lines.levels]
+    inside = [(float(v), float(v)) for v in crossings if share[0] < v < share[-1] and abs(v - value) > 0.05 * top]
+    ax.clabel(lines, fontsize=7, manual=inside, inline_spacing=3)
     ax.contour(cf_d, cf_y, left, levels=[0.0], colors=_TREATED, linewidths=2)
     ax.plot([value], [value], "D", color=_TREATED, label=f"robustness value {value:.3g}")
     for measure in measures:
@@ -309,7 +354,7 @@ def sensitivity(found: dict[str, Any], ax: Any = None, *, limit: float | None = 
         xlim=(0, top),
         ylim=(0, top),
     )
-    ax.legend(frameon=False, loc="upper right")
+    ax.legend(loc="upper right", frameon=True, facecolor="white", edgecolor="none", framealpha=0.9)
     return _plain(ax)
 
 
@@ -339,9 +384,11 @@ def training(model: Estimator, ax: Any = None) -> Any:
         raise UsageError(f"{type(model).__name__} keeps no training history")
     ax = _axes(ax)
     names = [name for name in history[0] if name.startswith(("train", "valid"))]
-    for name in names:
+    for order, name in enumerate(names):
         points = [(epoch.get("step", k), epoch[name]) for k, epoch in enumerate(history, 1) if name in epoch]
-        ax.plot([k for k, _ in points], [v for _, v in points], label=name.replace("_", " "), linewidth=1)
+        # Losses that coincide are all seen: later lines have gaps.
+        dashes = "-" if order == 0 else (0, (6, 2 * order))
+        ax.plot([k for k, _ in points], [v for _, v in points], label=name.replace("_", " "), linewidth=1.4, linestyle=dashes)
     ax.set(xlabel="step" if "step" in history[0] else "epoch", ylabel="loss", title="Training")
     ax.legend(frameon=False, fontsize="small")
     return _plain(ax)

@@ -29,3 +29,16 @@ def test_outcomes_and_evaluation():
     assert scores["r2"].min() > 0.8
     crossed = evaluate(model, X, a, y, cv="auto").evaluated_metrics
     assert crossed["r2"].min() > 0.6
+
+
+def test_outcomes_stand_under_the_words_of_their_arms():
+    from paretau.compat.causallib import Paretau
+
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame(rng.normal(size=(300, 3)))
+    drug = rng.integers(0, 2, 300)
+    y = pd.Series(X[0] + 2.0 * drug + 0.3 * rng.normal(size=300))
+    for control, treated in (("placebo", "drug"), ("no", "Yes")):
+        a = pd.Series(np.array([control, treated])[drug])
+        outcomes = Paretau(paretau.LinearEffect()).fit(X, a, y).estimate_individual_outcome(X, a)
+        assert abs((outcomes[treated] - outcomes[control]).mean() - 2.0) < 0.2

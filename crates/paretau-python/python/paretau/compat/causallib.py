@@ -25,7 +25,7 @@ class Paretau(IndividualOutcomeEstimator):
         """Learns the outcomes of the arms `a` given `X`."""
         names = [str(name) for name in X.columns]
         self.learner.fit(X.set_axis(names, axis=1), y.to_numpy(), treatment=a.to_numpy())
-        self._values = sorted(a.unique())
+        self._values = _in_order(a, self.learner)
         return self
 
     def estimate_individual_outcome(
@@ -40,3 +40,8 @@ class Paretau(IndividualOutcomeEstimator):
             return outcomes
         wanted = [treatment_values] if pd.api.types.is_scalar(treatment_values) else list(treatment_values)
         return outcomes.reindex(columns=wanted)
+
+
+def _in_order(a: pd.Series, learner: Any) -> list[Any]:
+    """The treatment's values in the order of the learner's arms, the control first."""
+    return sorted(a.unique(), key=learner._find_arm)

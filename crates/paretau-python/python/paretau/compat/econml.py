@@ -10,7 +10,7 @@
 Constructors take paretau's parameters; of EconML's, `model_y`, `model_t`, `model_regression`, `model_propensity`, `models`,
 `propensity_model`, `model_final` and `overall_model` are taken where the estimator has a base learner for that stage. What has
 no counterpart is refused by name. Controls `W` are adjusted for like features: effects may depend on them, and prediction needs
-them, so pass `W` to the effect methods, too.
+them, so pass `W` to the effect methods, too. The control is the first of the `categories`, by default of the treatment's values in their order.
 """
 
 from __future__ import annotations
@@ -20,10 +20,22 @@ from typing import Any
 import numpy as np
 
 from .. import _estimators
-from .._errors import UsageError
-from .._inference import EffectInference
+from .._errors import DataError, UsageError
+from .._inference import Coefficients, EffectInference
+from .._shap import Explanation
 
-__all__ = ["CausalForestDML", "DRLearner", "LinearDML", "NonParamDML", "SLearner", "TLearner", "XLearner"]
+__all__ = [
+    "CausalForestDML",
+    "DRLearner",
+    "ForestDRLearner",
+    "LinearDML",
+    "LinearDRLearner",
+    "NonParamDML",
+    "SLearner",
+    "SparseLinearDML",
+    "TLearner",
+    "XLearner",
+]
 
 #: EconML's constructor arguments that paretau has under other names.
 _RENAMED = {
@@ -41,7 +53,6 @@ _RENAMED = {
 _GRANTED: dict[str, tuple[Any, ...]] = {
     "discrete_treatment": (True,),
     "discrete_outcome": (True, False),
-    "categories": ("auto",),
     "featurizer": (None,),
     "treatment_featurizer": (None,),
     "fit_cate_intercept": (True,),
@@ -56,7 +67,8 @@ class _Facade:
 
     _class: Any = None
 
-    def __init__(self, **params: Any) -> None:
+    def __init__(self, *, categories: Any = "auto", **params: Any) -> None:
+        self._categories = categories
         known = self._class._get_param_names()
         own: dict[str, Any] = {}
         for name, value in params.items():
@@ -88,8 +100,19 @@ class _Facade:
         own = self.estimator_
         rows = self._joined(X, W)
         ready = {"sample_weight": sample_weight, "groups": groups, "intervals": 40 if bootstrap else None}
-        own.fit(rows, np.asarray(Y).ravel(), treatment=np.asarray(T).ravel(), **ready)
+        arms = np.asarray(T).ravel()
+        own.fit(rows, np.asarray(Y).ravel(), treatment=arms, control=self._control_of(arms), **ready)
+        self._learned(X)
         return self
+
+    def _learned(self, X: Any) -> None:
+        """What a class keeps of the features of its training rows."""
+
+    def _control_of(self, arms: np.ndarray) -> Any:
+        """EconML's control: the first of the categories, or of the treatment's values in their order."""
+        if not isinstance(self._categories, str):
+            return list(self._categories)[0]
+        return None if arms.dtype.kind in "biuf" and (arms == 0).any() else np.unique(arms)[0]
 
     def effect(self, X: Any = None, *, T0: Any = 0, T1: Any = 1, W: Any = None) -> np.ndarray:
         """Effect of going from arm `T0` to arm `T1`, shape (n,)."""
@@ -108,6 +131,23 @@ class _Facade:
     def effect_inference(self, X: Any = None, *, T0: Any = 0, T1: Any = 1, W: Any = None) -> EffectInference:
         """Effects with standard errors, p-values and `summary_frame()`."""
         return self.estimator_.effect_inference(self._joined(X, W), T0=T0, T1=T1)
+
+    def const_marginal_effect_interval(
+        self, X: Any = None, *, alpha: float = 0.05, W: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of the intervals of every arm's effect, each of shape (n, arms - 1)."""
+        rows, own = self._joined(X, W), self.estimator_
+        found = [own.effect_interval(rows, alpha, T1=arm) for arm in own.arms_[1:]]
+        return np.column_stack([low for low, _ in found]), np.column_stack([high for _, high in found])
+
+    def shap_values(
+        self, X: Any = None, *, background_samples: int = 100, W: Any = None
+    ) -> dict[str, dict[str, Explanation]]:
+        """Shapley values of the effect of each arm, as EconML nests them: `shap_values(X)["Y0"]["T0_1"]`; `to_shap()` of one of
+        them makes the shap package's object."""
+        rows, own = self._joined(X, W), self.estimator_
+        part = rows.iloc[:background_samples] if hasattr(rows, "iloc") else np.asarray(rows)[:background_samples]
+        return {"Y0": {f"T0_{arm}": own.shap_values(rows, background=part, arm=arm) for arm in own.arms_[1:]}}
 
     def ate(self, X: Any = None, *, T0: Any = 0, T1: Any = 1, W: Any = None) -> float:
         """Mean effect of the rows of `X`; without `X` the doubly robust average over the training rows."""
@@ -180,13 +220,109 @@ class NonParamDML(_Facade):
     _class = _estimators.RLearner
 
 
-class LinearDML(_Facade):
+class _Line(_Facade):
+    """An effect that is a line in `X`, with coefficients that are not shrunken.
+
+    They are the projection of the effect on a constant and the columns of `X`: least squares of the training rows' doubly robust
+    scores, with HC3 errors. Predictions are those of the estimator, whose line is shrunken.
+    """
+
+    _lines: dict[str, Coefficients] | DataError
+
+    def _learned(self, X: Any) -> None:
+        own = self.estimator_
+        try:
+            self._lines = {arm: own.best_linear_projection(X, arm=arm) for arm in own.arms_[1:]}
+        except DataError as error:  # the effect is there nevertheless; whoever asks for coefficients hears why there are none
+            self._lines = error
+
+    def coef__inference(self, *, T: Any = None) -> Coefficients:
+        """Coefficients of the columns of `X` with standard errors, intervals and p-values, of arm `T` or the first."""
+        line = self._line(T)
+        return Coefficients(line.names[1:], line.point_estimate[1:], line.stderr[1:])
+
+    def intercept__inference(self, *, T: Any = None) -> Coefficients:
+        """The constant with its standard error, interval and p-value, of arm `T` or the first."""
+        line = self._line(T)
+        return Coefficients(line.names[:1], line.point_estimate[:1], line.stderr[:1])
+
+    def coef__interval(self, *, alpha: float = 0.05, T: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of the coefficients' intervals."""
+        return self.coef__inference(T=T).conf_int(alpha)
+
+    def intercept__interval(self, *, alpha: float = 0.05, T: Any = None) -> tuple[float, float]:
+        """Ends of the constant's interval."""
+        low, high = self.intercept__inference(T=T).conf_int(alpha)
+        return float(low[0]), float(high[0])
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Coefficients of the columns of `X`; of several arms one row each."""
+        return self._of_arms(lambda line: line.point_estimate[1:])
+
+    @property
+    def intercept_(self) -> Any:
+        """The constant; of several arms one each."""
+        found = self._of_arms(lambda line: line.point_estimate[0])
+        return float(found) if found.ndim == 0 else found
+
+    def summary(self) -> str:
+        """The fit in a dozen lines, and the coefficients."""
+        own = self.estimator_
+        if isinstance(getattr(self, "_lines", None), DataError):
+            return f"{own.summary()}\n\nno coefficients: {self._lines}"
+        tables = [f"effect of {arm!r} against {own.arms_[0]!r}:\n{line}" for arm, line in self._fitted_lines().items()]
+        return "\n\n".join([own.summary(), *tables])
+
+    def _of_arms(self, number: Any) -> np.ndarray:
+        found = [number(line) for line in self._fitted_lines().values()]
+        return np.asarray(found[0] if len(found) == 1 else found)
+
+    def _line(self, arm: Any) -> Coefficients:
+        place = self.estimator_._arm_place(arm)
+        return self._fitted_lines()[self.estimator_.arms_[place]]
+
+    def _fitted_lines(self) -> dict[str, Coefficients]:
+        self.estimator_._check_fitted()
+        if isinstance(self._lines, DataError):
+            raise self._lines
+        return self._lines
+
+
+class LinearDML(_Line):
     """`econml.dml.LinearDML`, by the R-learner with a line for the effect."""
 
     _class = _estimators.RLearner
 
     def __init__(self, **params: Any) -> None:
         super().__init__(**{"effect_base": "ridge", **params})
+
+
+class SparseLinearDML(_Line):
+    """`econml.dml.SparseLinearDML`, by the R-learner with a sparse line for the effect."""
+
+    _class = _estimators.RLearner
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**{"effect_base": "lasso", **params})
+
+
+class LinearDRLearner(_Line):
+    """`econml.dr.LinearDRLearner`, by the DR-learner with a line for the effect."""
+
+    _class = _estimators.DRLearner
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**{"effect_base": "ridge", **params})
+
+
+class ForestDRLearner(_Facade):
+    """`econml.dr.ForestDRLearner`, by the DR-learner with a forest for the effect."""
+
+    _class = _estimators.DRLearner
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**{"effect_base": "forest", **params})
 
 
 class DRLearner(_Facade):
