@@ -90,6 +90,78 @@ fn blocks_hang_neither_on_files_nor_on_threads() {
     ok(at, &["report", "one.paretau", "--out", "page.html"]);
 }
 
+/// Root mean squared error of effects of new rows with known truth.
+fn error(at: &Path, model: &str) -> f64 {
+    json(at, &["evaluate", model, "new.csv"])["pehe"].as_f64().unwrap()
+}
+
+#[test]
+fn a_forest_over_blocks_errs_like_one_of_all_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for (n, seed, out) in [("6000", "1", "people.csv"), ("2000", "2", "new.csv")] {
+        let process = ["simulate", "grf", "--set", "design=aw2", "--d", "6"];
+        ok(at, &[&process[..], &["--n", n, "--seed", seed, "--out", out]].concat());
+    }
+    let forest = ["--truth", "mu0,mu1", "-e", "causal-forest", "--set", "n_estimators=100"];
+    ok(at, &fit("people.csv", "whole.paretau", &forest));
+    let args = fit("people.csv", "blocks.paretau", &[&forest[..], &["--block-rows", "1200"]].concat());
+    let about = json(at, &args.into_iter().filter(|arg| *arg != "--quiet").collect::<Vec<_>>());
+    let (whole, blocks) = (error(at, "whole.paretau"), error(at, "blocks.paretau"));
+    assert!(blocks < 1.15 * whole, "{whole} {blocks}");
+    // The page has findings, of the first block, and averages of all rows.
+    assert_eq!(about["n_rows"], 6000);
+    let forest = &about["blocks"]["forest"];
+    assert_eq!(forest["tree_rows"], 3000);
+    let assessed = forest["assessed_rows"].as_u64().unwrap();
+    assert!((900..1500).contains(&assessed), "{assessed}");
+    let rows: u64 = about["arms"].as_array().unwrap().iter().map(|arm| arm["n_rows"].as_u64().unwrap()).sum();
+    assert_eq!(rows, 6000);
+    ok(at, &["report", "blocks.paretau", "--out", "page.html"]);
+    assert!(std::fs::read_to_string(at.join("page.html")).unwrap().contains("of the first block"));
+}
+
+#[test]
+fn groups_stay_whole_over_blocks() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    simulate(at, "1500", "people.csv");
+    // Every row four times, in places far from each other.
+    let text = std::fs::read_to_string(at.join("people.csv")).unwrap();
+    let (header, rows) = text.split_once('\n').unwrap();
+    let rows: Vec<&str> = rows.lines().collect();
+    let repeated: Vec<String> =
+        (0..4).flat_map(|_| rows.iter().enumerate().map(|(i, row)| format!("{row},{i}"))).collect();
+    std::fs::write(at.join("four.csv"), format!("{header},person\n{}\n", repeated.join("\n"))).unwrap();
+    let forest = ["-e", "causal-forest", "--set", "n_estimators=40", "--block-rows", "1500"];
+    let se = |group: &[&str]| {
+        let args = fit("four.csv", "m.paretau", &[&forest[..], group].concat());
+        let about = json(at, &args.into_iter().filter(|arg| *arg != "--quiet").collect::<Vec<_>>());
+        about["averages"]["ate"]["se"].as_f64().unwrap()
+    };
+    let (plain, grouped) = (se(&["--ignore", "person"]), se(&["--group", "person"]));
+    // Copies in other blocks would be predicted by models that have seen them, and their errors would be too small.
+    assert!(grouped > 1.6 * plain, "{plain} {grouped}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_disk_is_named_and_nothing_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    simulate(at, "20000", "people.parquet");
+    for learner in ["causal-forest", "lr-2"] {
+        let fit =
+            format!("fit people.parquet {} -e {learner} --block-rows 5000 --out m.paretau --quiet", ROLES.join(" "));
+        let script = format!("trap '' XFSZ; ulimit -f 300; exec '{}' {fit}", env!("CARGO_BIN_EXE_paretau"));
+        let out = std::process::Command::new("sh").args(["-c", &script]).current_dir(at).output().unwrap();
+        let text = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(3), "{text}");
+        assert!(text.contains("has no room for the blocks of rows") && text.contains("--scratch"), "{text}");
+        assert_eq!(names(at), ["people.parquet"], "{learner}");
+    }
+}
+
 #[test]
 fn learners_without_intervals_are_put_together_too() {
     let folder = tempfile::tempdir().unwrap();
@@ -143,8 +215,11 @@ fn a_fit_that_is_killed_leaves_nothing_behind() {
     let at = folder.path();
     simulate(at, "20000", "people.parquet");
     std::fs::create_dir(at.join("scratch")).unwrap();
-    let args = fit("people.parquet", "m.paretau", &["-e", "lr-2", "--block-rows", "2000", "--scratch", "scratch"]);
-    for signal in ["-KILL", "-INT"] {
+    let lines = ["-e", "lr-2"];
+    let forest = ["-e", "causal-forest", "--set", "n_estimators=400"];
+    for (signal, learner) in [("-KILL", &lines[..]), ("-INT", &lines), ("-KILL", &forest), ("-INT", &forest)] {
+        let more = [learner, &["--block-rows", "2000", "--scratch", "scratch"]].concat();
+        let args = fit("people.parquet", "m.paretau", &more);
         let mut child = command(at).args(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let id = child.id().to_string();
         // The blocks are a file without a name: once it is open, rows are being dealt or fitted.

@@ -20,7 +20,7 @@ mod table;
 mod wire;
 mod write;
 
-pub use blocks::{BlockFacts, Census, RowBlocks, SAMPLED_ROWS};
+pub use blocks::{BlockFacts, Census, ForestFacts, RowBlocks, SAMPLED_ROWS, ScratchFile};
 pub use calendar::format_iso as iso_date;
 pub use catalog::{DATASETS, Dataset, data_folder};
 pub use encoder::{Encoder, EncoderPolicy, TransformReport};

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::arms::{ArmsForest, ArmsForestModel};
 use crate::causal_model::{CausalForestModel, Facts, Nuisance, out_of_bag};
-use crate::centre::Centering;
+use crate::centre::{Centering, FittedCentre};
 use crate::choose::{Shape, Trial};
 use crate::dml::Criterion;
-use crate::forest::{BinnedRows, GrowContext};
+use crate::forest::{BinnedRows, Forest, GrowContext, InBag};
 use crate::grow::{Candidates, Growth};
 use crate::importance::importance;
 use crate::input::{self, binned_rows};
@@ -96,7 +96,7 @@ impl Default for CausalForestConfig {
     }
 }
 
-const PARAMS: &[ParamSpec] = &[
+pub(crate) const PARAMS: &[ParamSpec] = &[
     ParamSpec::new("n_estimators", input::COUNT, "Number of trees; intervals need many."),
     ParamSpec::new(
         "n_nuisance",
@@ -187,6 +187,25 @@ pub struct CausalForest {
     linear: Option<&'static dyn BaseEntry>,
 }
 
+/// What is found before the trees are grown.
+#[derive(Debug)]
+pub(crate) struct Start {
+    pub(crate) binned: BinnedRows,
+    units: Units,
+    /// What outcome and treatment are centred by.
+    pub(crate) m: FittedCentre,
+    pub(crate) e: FittedCentre,
+    /// The mean of the outcome residuals, which is taken out.
+    pub(crate) level: f64,
+    /// Treatment and outcome residual of each row.
+    pub(crate) zy: Vec<[f64; 2]>,
+    pub(crate) min_variance: f64,
+    /// The slope over all rows.
+    overall: f64,
+    /// The kind of the trees.
+    pub(crate) shape: Shape,
+}
+
 impl std::fmt::Debug for CausalForest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("CausalForest").field("config", &self.config).finish_non_exhaustive()
@@ -222,41 +241,61 @@ impl CausalForest {
 
     /// Fits rows whose treatment is any number.
     pub fn fit_rows(&self, rows: &CausalRows<'_>, ctx: &FitContext<'_>) -> Result<CausalForestModel> {
-        rows.check()?;
+        let start = self.start(rows, self.config.max_bins, ctx)?;
         let config = &self.config;
-        let binned = binned_rows(rows.x, rows.columns, config.max_bins, config.exact)?;
-        let units = Units::new(rows.x.n_rows(), rows.groups);
-        if units.len() < 4 {
-            return Err(Error::unfit(format!("groups: a forest needs at least 4 groups, there are {}", units.len())));
-        }
-        let centering = self.centering(&binned, &units, rows, ctx);
-        let (m, e) = (centering.fit(rows.y, "outcome")?, centering.fit(rows.treatment, "treatment")?);
-        let m_hat = rows.y_hat.unwrap_or(&m.held_out);
-        let e_hat = rows.e_hat.unwrap_or(&e.held_out);
-        let zy = residuals(rows, m_hat, e_hat);
-        let min_variance = 1e-10 * rows.treatment_variance();
-        let overall = overall(&zy, rows.weight);
-        let shape = Trial { forest: self, binned: &binned, units: &units, rows, zy: &zy, overall, min_variance, ctx }
-            .choose(self.config.honest, self.config.criterion)?;
-        let sampler = Sampler { sampling: self.sampling(shape.honest), units, seed: ctx.seed.named("causal") };
+        let units = start.units.clone();
+        let sampler = Sampler { sampling: self.sampling(start.shape.honest), units, seed: ctx.seed.named("causal") };
         ctx.event(&Event::Stage { name: "growing the causal forest".into(), total: Some(config.n_estimators as u64) });
         let context = GrowContext {
-            binned: &binned,
+            binned: &start.binned,
             growth: self.growth(rows.x.n_cols()),
             sampler: &sampler,
             n_trees: config.n_estimators,
             weight: rows.weight,
             ctx,
         };
-        let (forest, in_bag) = recipes::causal(&context, self.rule(shape), &zy, min_variance)?;
-        let slopes = out_of_bag(&forest, &binned, &in_bag);
+        let (forest, in_bag) = recipes::causal(&context, self.rule(start.shape), &start.zy, start.min_variance)?;
+        Ok(self.model(start, rows, forest, &in_bag))
+    }
+
+    /// What is found before the trees of the forest itself are grown.
+    pub(crate) fn start(&self, rows: &CausalRows<'_>, max_bins: usize, ctx: &FitContext<'_>) -> Result<Start> {
+        rows.check()?;
+        let binned = binned_rows(rows.x, rows.columns, max_bins, self.config.exact)?;
+        let units = Units::new(rows.x.n_rows(), rows.groups);
+        if units.len() < 4 {
+            return Err(Error::unfit(format!("groups: a forest needs at least 4 groups, there are {}", units.len())));
+        }
+        let centering = self.centering(&binned, &units, rows, ctx);
+        let (m, e) = (centering.fit(rows.y, "outcome")?, centering.fit(rows.treatment, "treatment")?);
+        let (m_hat, e_hat) = (rows.y_hat.unwrap_or(&m.held_out), rows.e_hat.unwrap_or(&e.held_out));
+        let level = level(rows, m_hat);
+        let zy = residuals(rows, m_hat, e_hat);
+        let min_variance = 1e-10 * rows.treatment_variance();
+        let overall = overall(&zy, rows.weight);
+        let shape = Trial { forest: self, binned: &binned, units: &units, rows, zy: &zy, overall, min_variance, ctx }
+            .choose(self.config.honest, self.config.criterion)?;
+        Ok(Start { binned, units, m, e, level, zy, min_variance, overall, shape })
+    }
+
+    /// The model of a grown forest; `rows` are those that it started with, `in_bag` says which of them each tree has seen.
+    pub(crate) fn model(
+        &self,
+        start: Start,
+        rows: &CausalRows<'_>,
+        forest: Forest,
+        in_bag: &InBag,
+    ) -> CausalForestModel {
+        let Start { binned, m, e, overall, shape, .. } = start;
+        let (m_hat, e_hat) = (rows.y_hat.unwrap_or(&m.held_out), rows.e_hat.unwrap_or(&e.held_out));
+        let slopes = out_of_bag(&forest, &binned, in_bag);
         let facts = Facts { binary: rows.is_binary(), overall, n_rows: rows.x.n_rows() };
         let held_out = CausalForestModel::assemble(&slopes, m_hat, e_hat, &facts);
         let mut diagnostics = Diagnostics { importance: importance(&forest, rows.columns), ..Diagnostics::default() };
         describe(rows, Centred { m: m_hat, e: e_hat }, &held_out, &mut diagnostics);
         warn_unseen(slopes.iter().filter(|s| s.is_none()).count(), &mut diagnostics);
         diagnostics.note("honest", f64::from(u8::from(shape.honest)));
-        if config.honest.is_none() && !shape.honest {
+        if self.config.honest.is_none() && !shape.honest {
             diagnostics.warn(
                 "trees-not-honest",
                 "trees that use the same rows for splits and for leaves fitted unseen rows better here, so these are used; the standard \
@@ -268,7 +307,7 @@ impl CausalForest {
         diagnostics.note("centering_r2_outcome", m.explained);
         diagnostics.note("centering_r2_treatment", e.explained);
         let nuisance = Nuisance::Centred { m: Box::new(m.centre), e: Box::new(e.centre) };
-        Ok(CausalForestModel { forest, nuisance, facts, diagnostics, held_out: Some(held_out) })
+        CausalForestModel { forest, nuisance, facts, diagnostics, held_out: Some(held_out) }
     }
 
     pub(crate) fn growth(&self, p: usize) -> Growth {
@@ -327,11 +366,17 @@ impl Estimator for CausalForest {
     }
 }
 
+/// The mean of the outcome residuals.
+fn level(rows: &CausalRows<'_>, m: &[f64]) -> f64 {
+    let y: Vec<f64> = rows.y.iter().zip(m).map(|(y, m)| y - m).collect();
+    weighted_mean(&y, rows.weight)
+}
+
 /// Treatment and outcome residuals; the outcome's mean is taken out, since leaves keep single precision.
 pub(crate) fn residuals(rows: &CausalRows<'_>, m: &[f64], e: &[f64]) -> Vec<[f64; 2]> {
-    let y: Vec<f64> = rows.y.iter().zip(m).map(|(y, m)| y - m).collect();
-    let level = weighted_mean(&y, rows.weight);
-    y.iter().zip(rows.treatment.iter().zip(e)).map(|(y, (w, e))| [w - e, y - level]).collect()
+    let level = level(rows, m);
+    let y = rows.y.iter().zip(m);
+    y.zip(rows.treatment.iter().zip(e)).map(|((y, m), (w, e))| [w - e, y - m - level]).collect()
 }
 
 /// The slope over all rows.

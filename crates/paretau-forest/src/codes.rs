@@ -80,18 +80,24 @@ impl Codes {
                 code => code as u8,
             }))
         };
+        Self::of_cells(x.n_rows(), cells, bins)
+    }
+
+    /// The codes of rows whose cells are there, column after column.
+    pub(crate) fn of_cells(n_rows: usize, cells: Cells, bins: &Bins) -> Self {
+        let missing: Vec<u16> = bins.columns.iter().map(|c| c.n_bins() as u16).collect();
         let categorical = bins.columns.iter().map(crate::bins::ColumnBins::is_categorical).collect();
         let usual = match &cells {
-            Cells::Byte(cells) => cells.par_chunks(x.n_rows().max(1)).map(usual_code).collect(),
-            Cells::Wide(cells) => cells.par_chunks(x.n_rows().max(1)).map(usual_code).collect(),
+            Cells::Byte(cells) => cells.par_chunks(n_rows.max(1)).map(usual_code).collect(),
+            Cells::Wide(cells) => cells.par_chunks(n_rows.max(1)).map(usual_code).collect(),
         };
         let unusual = match &cells {
             Cells::Byte(cells) => {
-                cells.par_chunks(x.n_rows().max(1)).zip(&usual).map(|(column, &usual)| others(column, usual)).collect()
+                cells.par_chunks(n_rows.max(1)).zip(&usual).map(|(column, &usual)| others(column, usual)).collect()
             }
             Cells::Wide(_) => vec![Vec::new(); missing.len()],
         };
-        Self { n_rows: x.n_rows(), cells, missing, categorical, usual, unusual }
+        Self { n_rows, cells, missing, categorical, usual, unusual }
     }
 
     /// Number of columns.

@@ -42,6 +42,17 @@ pub(crate) struct InBag {
 }
 
 impl InBag {
+    /// Nothing seen yet by any of `n_trees` trees.
+    pub(crate) fn none(n_rows: usize, n_trees: usize) -> Self {
+        let words = n_rows.div_ceil(64);
+        Self { words, bits: vec![0; words * n_trees] }
+    }
+
+    /// Marks a row as seen by a tree.
+    pub(crate) fn mark(&mut self, tree: usize, row: usize) {
+        self.bits[tree * self.words + row / 64] |= 1 << (row % 64);
+    }
+
     /// The marks of one tree.
     pub(crate) fn of(&self, tree: usize) -> &[u64] {
         &self.bits[tree * self.words..(tree + 1) * self.words]
@@ -175,14 +186,22 @@ impl Forest {
         let (node_at, leaf_at) = (self.nodes.len() as u32, (self.leaves.len() / self.width.max(1)) as u32);
         self.roots.push(node_at);
         self.first_set.push(self.sets.len() as u32);
-        self.nodes.extend(tree.nodes.iter().map(|node| match node {
-            empty if empty.is_empty_leaf() => *empty,
-            leaf if leaf.is_leaf() => Node { child: leaf.child + leaf_at, ..*leaf },
-            inner => Node { child: inner.child + node_at, ..*inner },
-        }));
+        self.nodes.extend(tree.nodes.iter().map(|node| node.moved(node_at, leaf_at)));
         self.high.extend_from_slice(&tree.high);
         self.leaves.extend_from_slice(&tree.leaves);
         self.sets.extend_from_slice(&tree.sets);
+    }
+
+    /// Puts the trees of another forest behind its own.
+    pub(crate) fn append(&mut self, other: &Self) {
+        let (node_at, leaf_at) = (self.nodes.len() as u32, (self.leaves.len() / self.width.max(1)) as u32);
+        let set_at = self.sets.len() as u32;
+        self.roots.extend(other.roots.iter().map(|root| root + node_at));
+        self.first_set.extend(other.first_set.iter().map(|set| set + set_at));
+        self.nodes.extend(other.nodes.iter().map(|node| node.moved(node_at, leaf_at)));
+        self.high.extend_from_slice(&other.high);
+        self.leaves.extend_from_slice(&other.leaves);
+        self.sets.extend_from_slice(&other.sets);
     }
 
     /// The column that a node looks at.

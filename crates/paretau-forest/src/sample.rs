@@ -20,6 +20,8 @@ pub(crate) enum Units {
     Rows(usize),
     /// Rows of group `g` are `rows[start[g]..start[g + 1]]`.
     Groups { start: Vec<usize>, rows: Vec<u32> },
+    /// All rows for every tree, drawn already from more: the first of them choose splits. The generator goes on from there.
+    Drawn { n_grow: usize, n: usize, rng: Rng },
 }
 
 impl Units {
@@ -36,21 +38,21 @@ impl Units {
 
     pub(crate) fn len(&self) -> usize {
         match self {
-            Self::Rows(n) => *n,
+            Self::Rows(n) | Self::Drawn { n, .. } => *n,
             Self::Groups { start, .. } => start.len() - 1,
         }
     }
 
     fn n_rows(&self) -> usize {
         match self {
-            Self::Rows(n) => *n,
+            Self::Rows(n) | Self::Drawn { n, .. } => *n,
             Self::Groups { rows, .. } => rows.len(),
         }
     }
 
     fn mark(&self, unit: u32, bits: &mut [u64]) {
         match self {
-            Self::Rows(_) => set(bits, unit),
+            Self::Rows(_) | Self::Drawn { .. } => set(bits, unit),
             Self::Groups { start, rows } => {
                 rows[start[unit as usize]..start[unit as usize + 1]].iter().for_each(|&i| set(bits, i));
             }
@@ -81,6 +83,15 @@ impl Sampler {
     /// Draws the rows of a tree into `sample`, marks them in `in_bag`, and gives back the tree's generator.
     pub(crate) fn draw(&self, tree: usize, sample: &mut TreeSample, in_bag: &mut [u64]) -> Rng {
         let n = self.units.len();
+        if let Units::Drawn { n_grow, rng, .. } = &self.units {
+            let (n_grow, n) = (*n_grow as u32, n as u32);
+            sample.grow.clear();
+            sample.grow.extend(0..n_grow);
+            sample.honest.clear();
+            sample.honest.extend(n_grow..n);
+            (0..n).for_each(|i| set(in_bag, i));
+            return rng.clone();
+        }
         let Sampling { fraction, bag, honest } = self.sampling;
         let mut rng = self.seed.named("tree").indexed(tree as u64).rng();
         let size = ((n as f64 * fraction).floor() as usize).clamp(2.min(n), n);

@@ -29,6 +29,17 @@ impl Node {
         Self { child: LEAF | index, feature: 0, cut: 0 }
     }
 
+    /// The same node in a forest whose nodes and leaves before its tree are so many.
+    pub(crate) const fn moved(self, nodes: u32, leaves: u32) -> Self {
+        if self.is_empty_leaf() {
+            self
+        } else if self.is_leaf() {
+            Self { child: self.child + leaves, ..self }
+        } else {
+            Self { child: self.child + nodes, ..self }
+        }
+    }
+
     pub(crate) const fn is_leaf(self) -> bool {
         self.child & LEAF != 0
     }

@@ -7,7 +7,8 @@ use paretau_core::{Effects, Error, FitContext, Result, Warning};
 use paretau_data::TableColumn;
 use paretau_kernels::numeric::mean_sd;
 use paretau_nuisance::{
-    Nuisance, Observed, OverlapOptions, OverlapReport, RowEvidence, StackedNuisances, Weights, overlap_report,
+    Nuisance, Observed, OverlapOptions, OverlapReport, RowEvidence, StackedNuisances, WeightMap, Weights,
+    overlap_report,
 };
 use paretau_report::{ArmFindings, Findings};
 
@@ -56,6 +57,16 @@ pub(crate) struct AssessmentRequest<'a> {
     pub(crate) estimand: Option<Population>,
     /// What intervals of single rows are made from.
     pub(crate) uncertainty: Uncertainty,
+}
+
+/// What is known already of the control and the first treated arm, where more rows were looked at than those that are assessed.
+pub(crate) struct OfAllRows {
+    /// Nuisances of the rows that are assessed.
+    pub(crate) stacked: StackedNuisances,
+    /// Averages, overlap and weights of all rows.
+    pub(crate) averages: Averages,
+    pub(crate) overlap: OverlapReport,
+    pub(crate) map: WeightMap,
 }
 
 /// The rows of two arms with the nuisances and the weights that every number about them stands on.
@@ -109,6 +120,16 @@ impl<'a> Weighted<'a> {
 impl Assessment {
     /// Assesses a fit, one treated arm after the other.
     pub(crate) fn of(fitted: &Fitted, request: &AssessmentRequest<'_>, ctx: &FitContext<'_>) -> Result<Self> {
+        Self::with(fitted, request, None, ctx)
+    }
+
+    /// The same with what is known of all rows, of which those of the fit are a part.
+    pub(crate) fn with(
+        fitted: &Fitted,
+        request: &AssessmentRequest<'_>,
+        mut known: Option<OfAllRows>,
+        ctx: &FitContext<'_>,
+    ) -> Result<Self> {
         let own = fitted.prepared.encoded_for(nuisances::HANDLES)?;
         let readable = own.as_ref().and_then(|own| own.rows.as_ref()).unwrap_or(&fitted.prepared);
         let assigned = &fitted.prepared.assigned;
@@ -119,10 +140,12 @@ impl Assessment {
         let mut intervals = Intervals::default();
         let mut arms = vec![arm(0, None)];
         let (mut propensities, mut findings, mut predicted, mut evidence) = (vec![], vec![], vec![], vec![]);
+        let mut averages = vec![];
         let mut of_first = None;
         for k in 1..assigned.arms.len() {
-            let found = ArmAssessment::of(fitted, (readable, k), request, &mut intervals, ctx)?;
+            let found = ArmAssessment::of(fitted, (readable, k), request, (&mut intervals, known.take()), ctx)?;
             arms.push(arm(k, Some(found.against_control)));
+            averages.push(found.of_rows);
             propensities.push(found.propensity);
             findings.push(found.findings);
             predicted.push(found.predicted);
@@ -133,9 +156,9 @@ impl Assessment {
             of_first.ok_or_else(|| Error::internal("assessing a fit", "there is no treated arm"))?;
         let findings = Findings { arms: findings, ..rows };
         let compared: Vec<Compared<'_>> = (arms.iter().filter_map(|arm| arm.against_control.as_ref()))
-            .zip(findings.arms.iter().zip(&predicted))
-            .map(|(of, (findings, &predicted))| Compared {
-                averages: &of.averages,
+            .zip(averages.iter().zip(findings.arms.iter().zip(&predicted)))
+            .map(|(of, (averages, (findings, &predicted)))| Compared {
+                averages,
                 overlap: &of.overlap,
                 findings,
                 predicted,
@@ -203,6 +226,8 @@ fn stored(mut overlap: OverlapReport, pair: &Pair<'_>) -> OverlapReport {
 /// What is found about a treated arm and the control.
 struct ArmAssessment {
     against_control: AgainstControl,
+    /// Averages of the rows that are assessed, against which their predictions are held.
+    of_rows: Averages,
     findings: ArmFindings,
     propensity: ArmPropensity,
     /// Mean predicted effect.
@@ -228,13 +253,16 @@ impl ArmAssessment {
         fitted: &Fitted,
         (readable, k): (&Prepared, usize),
         request: &AssessmentRequest<'_>,
-        intervals: &mut Intervals,
+        (intervals, known): (&mut Intervals, Option<OfAllRows>),
         ctx: &FitContext<'_>,
     ) -> Result<Self> {
         let mut pair = fitted.prepared.pair(k, &fitted.predictions[k - 1])?;
         // Intervals of individual effects are made between two arms only.
         let keeps_models = request.uncertainty.individual && fitted.prepared.assigned.arms.len() == 2;
-        let stacked = stack(readable, fitted, (k, keeps_models), ctx)?;
+        let (stacked, of_all) = match known {
+            Some(OfAllRows { stacked, averages, overlap, map }) => (stacked, Some((averages, overlap, map))),
+            None => (stack(readable, fitted, (k, keeps_models), ctx)?, None),
+        };
         let nuisances = NuisanceReport::of(&stacked, &pair.design);
         let StackedNuisances { nuisance, propensity_model, outcome_models, .. } = stacked;
         let weighted = Weighted::new(&pair, nuisance)?;
@@ -243,18 +271,25 @@ impl ArmAssessment {
         let Weighted { nuisance, weights, overlap, .. } = weighted;
         pair.effects = Cow::Owned(Effects { se: errors, ..pair.effects.into_owned() });
         let weighted = Weighted { pair: &pair, nuisance, weights, overlap };
-        let averages = weighted.averages(request.estimand)?;
+        let of_rows = weighted.averages(request.estimand)?;
+        let (averages, overlap, map) = match of_all {
+            Some(found) => found,
+            None => {
+                let overlap = stored(weighted.overlap.clone(), &pair);
+                (of_rows.clone(), overlap, weighted.weights.map.clone())
+            }
+        };
         let population = averages.headline.unwrap_or(Population::Ate);
         let evidence = evidence_of(&weighted, fitted.held_out, population, request.n_rows, ctx)?;
         let of_first = if k == 1 { Some(FirstArm::of(&weighted, population, fitted, request, ctx)?) } else { None };
         let findings = findings::of_arm(&weighted)?;
-        let propensity = ArmPropensity::new(propensity_model, weighted.weights.map.clone());
-        if let Some(models) = outcome_models {
+        let propensity = ArmPropensity::new(propensity_model, map);
+        if let Some(models) = outcome_models.filter(|_| keeps_models) {
             intervals.add_individual(models, &weighted);
         }
         let (predicted, _) = mean_sd(&pair.effects.tau);
-        let against_control = AgainstControl { averages, overlap: stored(weighted.overlap, &pair), nuisances };
-        Ok(Self { against_control, findings, propensity, predicted, evidence, of_first })
+        let against_control = AgainstControl { averages, overlap, nuisances };
+        Ok(Self { against_control, of_rows, findings, propensity, predicted, evidence, of_first })
     }
 }
 

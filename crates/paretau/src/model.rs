@@ -297,7 +297,7 @@ impl Model {
             Error::bad_model(format!("its estimator `{}` is not part of this version", about.estimator))
         })?;
         let nested = state.nested("fitted")?;
-        let fitted = if let Some(blocks) = &about.blocks {
+        let fitted = if let Some(blocks) = about.blocks.as_ref().filter(|blocks| blocks.forest.is_none()) {
             BlockMean::load(entry, blocks.n_blocks(), &nested, tools)?
         } else if about.arms.len() > 2 && !entry.info().handles.many_arms {
             Contrasts::load(entry, &nested, tools)?

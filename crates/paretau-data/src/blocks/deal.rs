@@ -1,6 +1,7 @@
 //! The second pass over a table larger than memory: rows are dealt to blocks by a seeded hash, so that a block is a random part
 //! of all rows, however the file is sorted. Rows of one group go to one block.
 
+use std::ops::Range;
 use std::path::Path;
 
 use paretau_core::{Error, Result, Seed};
@@ -8,7 +9,7 @@ use paretau_core::{Error, Result, Seed};
 use super::census::Census;
 use super::counted::bits_of;
 use super::recoded::Recoded;
-use super::store::Store;
+use super::store::ScratchFile;
 use super::{mix, row_hash};
 use crate::interner::Interner;
 use crate::read::{BatchReader, ReadOptions, Watch};
@@ -23,7 +24,7 @@ const FEWEST_ROWS: usize = 16;
 /// A table's rows on the disk, dealt to blocks.
 #[derive(Debug)]
 pub struct RowBlocks {
-    store: Store,
+    store: ScratchFile,
     columns: Vec<Column>,
     rows: Vec<usize>,
     /// Without rows: where the table came from.
@@ -68,7 +69,7 @@ impl RowBlocks {
         let chunk = (BUFFERS / (n_blocks.max(1) * per_row)).clamp(FEWEST_ROWS, MOST_ROWS);
         let mut waiting = vec![Waiting::new(&columns); n_blocks];
         let mut blocks = Self {
-            store: Store::new(folder, n_blocks)?,
+            store: ScratchFile::new(folder, n_blocks)?,
             columns,
             rows: vec![0; n_blocks],
             facts: census.facts.clone(),
@@ -143,14 +144,21 @@ impl RowBlocks {
 
     /// The rows of a block as a table, in the order of the files.
     pub fn read(&mut self, block: usize) -> Result<Table> {
-        let n = self.rows.get(block).copied().unwrap_or(0);
+        self.read_several(block..block + 1)
+    }
+
+    /// The rows of neighbouring blocks as a table, one block after the other.
+    pub fn read_several(&mut self, blocks: Range<usize>) -> Result<Table> {
+        let n = blocks.clone().map(|block| self.rows.get(block).copied().unwrap_or(0)).sum();
         let mut rows: Vec<usize> = Vec::with_capacity(n);
         let mut cells: Vec<ColumnData> = Waiting::new(&self.columns).cells;
         cells.iter_mut().for_each(|column| match column {
             ColumnData::Number(values) => values.reserve_exact(n),
             ColumnData::Text(text) => text.codes.reserve_exact(n),
         });
-        self.store.read(block, |bytes| from_bytes(bytes, &mut rows, &mut cells))?;
+        for block in blocks {
+            self.store.read(block, |bytes| from_bytes(bytes, &mut rows, &mut cells))?;
+        }
         let columns = self.columns.iter().zip(cells).map(|(column, data)| match data {
             ColumnData::Number(values) => TableColumn {
                 name: column.name.clone(),

@@ -15,7 +15,8 @@ mod store;
 pub use census::Census;
 pub(crate) use counted::{Cells, Counted};
 pub use deal::RowBlocks;
-pub use facts::BlockFacts;
+pub use facts::{BlockFacts, ForestFacts};
+pub use store::ScratchFile;
 
 /// Rows that are sampled where not everything can be counted.
 pub use sample::ROWS as SAMPLED_ROWS;

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use paretau_core::{Error, Result};
 
-/// Chunks on the disk.
+/// Chunks of bytes on the disk, each of one of several blocks.
 #[derive(Debug)]
-pub(super) struct Store {
+pub struct ScratchFile {
     file: File,
     folder: PathBuf,
     /// Where the chunks of each block are: offset and bytes.
@@ -17,14 +17,15 @@ pub(super) struct Store {
     written: u64,
 }
 
-impl Store {
-    pub(super) fn new(folder: &Path, n_blocks: usize) -> Result<Self> {
+impl ScratchFile {
+    /// An empty file without a name in a folder.
+    pub fn new(folder: &Path, n_blocks: usize) -> Result<Self> {
         let file = tempfile::tempfile_in(folder).map_err(|source| failed(folder, 0, source))?;
         Ok(Self { file, folder: folder.to_owned(), chunks: vec![vec![]; n_blocks], written: 0 })
     }
 
     /// Adds a chunk to a block.
-    pub(super) fn add(&mut self, block: usize, bytes: &[u8]) -> Result<()> {
+    pub fn add(&mut self, block: usize, bytes: &[u8]) -> Result<()> {
         self.file.write_all(bytes).map_err(|source| failed(&self.folder, self.written, source))?;
         self.chunks[block].push((self.written, bytes.len()));
         self.written += bytes.len() as u64;
@@ -32,12 +33,12 @@ impl Store {
     }
 
     /// Bytes that were written.
-    pub(super) fn written(&self) -> u64 {
+    pub fn written(&self) -> u64 {
         self.written
     }
 
     /// Hands over the chunks of a block, in the order in which they came.
-    pub(super) fn read(&mut self, block: usize, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    pub fn read(&mut self, block: usize, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let mut bytes = vec![];
         for &(offset, length) in self.chunks.get(block).into_iter().flatten() {
             bytes.resize(length, 0);

@@ -102,7 +102,7 @@ impl Common<'_> {
     }
 
     /// The block's rows in their roles; every arm must be there.
-    fn assign(&self, table: Table, (k, n_blocks): (usize, usize)) -> Result<Assigned> {
+    pub(super) fn assign(&self, table: Table, (k, n_blocks): (usize, usize)) -> Result<Assigned> {
         let whole = table.select(&[]);
         if has_one_outcome(&table, &self.roles.outcome) {
             let message = format!(

@@ -9,7 +9,9 @@ mod block;
 mod entry;
 mod gathered;
 mod mean;
+mod parts;
 mod rows;
+mod stored;
 mod together;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +23,7 @@ pub(crate) use self::mean::BlockMean;
 
 use self::block::{Common, LEAST_ROWS, rounded_up};
 use self::gathered::{Gathered, Whole};
+use self::stored::StoredFit;
 use crate::fingerprint::Fingerprint;
 use crate::fit::{FitOptions, fit};
 use crate::model::Model;
@@ -78,7 +81,10 @@ pub fn fit_in_blocks(
         checkpoint: None,
     };
     ctx.event(&Event::Stage { name: format!("dealing rows to {n_blocks} blocks"), total: None });
-    let mut dealt = RowBlocks::deal(&census, n_blocks, options.seed.named("deal"), &blocks.scratch, watch)?;
+    let forest = stored::forest_of(entry, options)?;
+    // Trees of a forest over all rows draw from many small blocks.
+    let dealt_to = if forest.is_some() { stored::n_units(n_blocks) } else { n_blocks };
+    let mut dealt = RowBlocks::deal(&census, dealt_to, options.seed.named("deal"), &blocks.scratch, watch)?;
     let encoder = census.encoder(&entry.info().handles.into())?;
     let for_nuisances = census.encoder(&nuisances::HANDLES.into())?;
     let params = self::entry::params(entry, options, n_blocks)?;
@@ -92,6 +98,10 @@ pub fn fit_in_blocks(
         encoders: (&encoder, &for_nuisances),
         outcome: census.outcome(),
     };
+    if let Some(forest) = forest {
+        let (census, common) = (&census, &common);
+        return StoredFit { path, census, roles, common, forest, options, blocks, n_blocks }.fit(dealt, &ctx);
+    }
     let mut fingerprint = Fingerprint::collector();
     let mut gathered = Gathered::default();
     for k in 0..n_blocks {
@@ -99,8 +109,12 @@ pub fn fit_in_blocks(
         let fitted = common.fit(dealt.read(k)?, (k, n_blocks), &mut fingerprint, &ctx.with_seed(seed))?;
         gathered.add(fitted);
     }
-    let facts =
-        BlockFacts { block_rows: blocks.rows, rows: gathered.n_rows.clone(), sampled_rows: census.sampled_rows() };
+    let facts = BlockFacts {
+        block_rows: blocks.rows,
+        rows: gathered.n_rows.clone(),
+        sampled_rows: census.sampled_rows(),
+        forest: None,
+    };
     let fingerprint = fingerprint.finish();
     let encoders = (encoder, for_nuisances);
     let whole = Whole { entry, path, census: &census, roles, options, facts, encoders, fingerprint };

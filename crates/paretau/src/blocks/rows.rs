@@ -8,7 +8,7 @@ use crate::assessment::weights_and_overlap;
 use crate::averages;
 
 /// Rows at risk that a model file names.
-const MOST_AT_RISK: usize = 100;
+pub(super) const MOST_AT_RISK: usize = 100;
 
 /// Rows with nuisances by models of their own block that did not see them.
 #[derive(Debug)]
@@ -56,6 +56,11 @@ pub(super) struct Together {
 }
 
 impl AllRows {
+    /// How many there are.
+    pub(super) fn n_rows(&self) -> usize {
+        self.all.as_ref().map_or(0, |all| all.t.len())
+    }
+
     /// Adds the rows of the next block.
     pub(super) fn add(&mut self, mut rows: BlockRows, extreme: Vec<(f64, usize)>) {
         self.extreme.extend(extreme);
