@@ -95,7 +95,7 @@ impl std::str::FromStr for DateOrder {
     }
 }
 
-/// Parses a date with `/`, `-`, `.` or blanks between its parts, months as numbers or English names, perhaps with a time
+/// Parses a date with `/`, `-`, `.` or blanks between its parts, months as numbers or names, perhaps with a time
 /// of day. A year of four digits that comes first and a month's name settle the order whatever `order` is. Years of two
 /// digits lie between 1970 and 2069.
 pub(crate) fn parse_date(cell: &str, order: DateOrder) -> Option<f64> {
@@ -106,14 +106,16 @@ pub(crate) fn parse_date(cell: &str, order: DateOrder) -> Option<f64> {
     let mut rest = cell;
     let (mut parts, mut marks) = ([""; 3], ['\0'; 2]);
     for k in 0..3 {
-        let is_name = rest.starts_with(|c: char| c.is_ascii_alphabetic());
-        let end = rest.find(|c: char| !(if is_name { c.is_ascii_alphabetic() } else { c.is_ascii_digit() }));
+        let is_name = rest.starts_with(char::is_alphabetic);
+        let end = rest.find(|c: char| !(if is_name { c.is_alphabetic() } else { c.is_ascii_digit() }));
         let (part, behind) = rest.split_at(end.unwrap_or(rest.len()));
         parts[k] = part;
         rest = behind;
         if k < 2 {
             marks[k] = rest.chars().next().filter(|c| matches!(c, '/' | '-' | '.' | ',' | ' '))?;
             rest = rest[1..].trim_start();
+            // `31. Mai. 2024`, `31 de mayo de 2024`.
+            rest = rest.strip_prefix("de ").unwrap_or(rest).trim_start();
         }
     }
     let months: Vec<Option<i64>> = parts.iter().map(|part| month_named(part)).collect();
@@ -168,25 +170,30 @@ fn time_of_day(text: &str) -> Option<f64> {
     fits.then_some((hour as f64 * 3600.0 + minute as f64 * 60.0 + second) / 86_400.0)
 }
 
-/// The month of an English name, in full or by its first three letters.
+/// The month of a name: English, German, French, Spanish, Italian, Portuguese or Dutch, in full or shortened to three letters or more.
 fn month_named(text: &str) -> Option<i64> {
-    const MONTHS: [&str; 12] = [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
+    const MONTHS: [&[&str]; 12] = [
+        &["january", "januar", "jänner", "janvier", "enero", "gennaio", "janeiro", "januari"],
+        &["february", "februar", "février", "fevrier", "febrero", "febbraio", "fevereiro", "februari"],
+        &["march", "märz", "maerz", "mars", "marzo", "março", "maart", "mrz"],
+        &["april", "avril", "abril", "aprile"],
+        &["may", "mai", "mayo", "maggio", "maio", "mei"],
+        &["june", "juni", "juin", "junio", "giugno", "junho"],
+        &["july", "juli", "juillet", "julio", "luglio", "julho"],
+        &["august", "août", "aout", "agosto", "augustus"],
+        &["september", "septembre", "septiembre", "settembre", "setembro"],
+        &["october", "oktober", "octobre", "octubre", "ottobre", "outubro"],
+        &["november", "novembre", "noviembre", "novembro"],
+        &["december", "dezember", "décembre", "decembre", "diciembre", "dicembre", "dezembro"],
     ];
-    let lower = text.to_ascii_lowercase();
-    let fits = |month: &str| lower.len() >= 3 && month.starts_with(&lower) || lower == "sept" && month == "september";
-    MONTHS.iter().position(|month| fits(month)).map(|place| place as i64 + 1)
+    let lower = text.to_lowercase();
+    if lower.chars().count() < 3 {
+        return None;
+    }
+    // `jui` begins two months of one language.
+    let mut fitting = (1..).zip(MONTHS).filter(|(_, names)| names.iter().any(|name| name.starts_with(&lower)));
+    let month = fitting.next().filter(|_| fitting.next().is_none())?.0;
+    Some(month)
 }
 
 /// The date, with the time of day (to the second) when there is one, as ISO text.
@@ -266,6 +273,16 @@ mod tests {
             ("31 may 2024 6:00 PM", DateOrder::Dmy, day(2024, 5, 31).map(|d| d + 0.75)),
             ("31/05/2024 12:00", DateOrder::Dmy, day(2024, 5, 31).map(|d| d + 0.5)),
             ("31/02/2024", DateOrder::Dmy, None),
+            ("31. Mai 2024", DateOrder::Mdy, day(2024, 5, 31)),
+            ("1. März 2024", DateOrder::Dmy, day(2024, 3, 1)),
+            ("31-dic-2024", DateOrder::Dmy, day(2024, 12, 31)),
+            ("1 févr. 2024", DateOrder::Dmy, None),
+            ("1 févr 2024", DateOrder::Dmy, day(2024, 2, 1)),
+            ("31 de mayo de 2024", DateOrder::Dmy, day(2024, 5, 31)),
+            ("15 août 2024", DateOrder::Dmy, day(2024, 8, 15)),
+            ("1 jui 2024", DateOrder::Dmy, None),
+            ("1 Marc 2024", DateOrder::Dmy, day(2024, 3, 1)),
+            ("1 Marx 2024", DateOrder::Dmy, None),
             ("1.2.3", DateOrder::Dmy, None),
             ("12/05", DateOrder::Dmy, None),
             ("123-45-6789", DateOrder::Dmy, None),

@@ -6,7 +6,10 @@ use paretau_core::Result;
 use serde::Serialize;
 
 use crate::fold::{joined, joined_in_words};
-use crate::roles::{RoleSpec, looks_like_truth, matches_glob, names_rows, sentinels};
+use crate::roles::{
+    RoleSpec, day_codes, days_as_numbers, looks_like_truth, matches_glob, names_rows, numbered_days_in_words, place_of,
+    sentinels,
+};
 use crate::table::{ColumnData, Kind, Table, TableColumn, Text, counts, format_number};
 
 /// Names that treatment and outcome columns have by themselves, compared in lower case.
@@ -84,15 +87,17 @@ fn describe(table: &Table, column: &TableColumn, spec: &RoleSpec) -> ColumnProfi
                 _ if present.iter().all(|v| v.fract() == 0.0) => "whole number",
                 _ => "number",
             };
+            let found = if column.is_date { day_codes(values) } else { sentinels(values) };
+            let place = if column.is_date { "far outside the rest" } else { place_of(&found) };
+            let spelled =
+                |code: f64| if column.is_date { crate::calendar::format_iso(code) } else { format_number(code) };
             if !column.is_date {
-                oddities.extend(sentinels(values).into_iter().map(|(code, count)| {
-                    format!(
-                        "{} in {count} cells is far outside the rest; --na {} if it means missing",
-                        format_number(code),
-                        format_number(code)
-                    )
-                }));
+                oddities.extend(days_as_numbers(values).map(numbered_days_in_words));
             }
+            oddities.extend(found.into_iter().map(|(code, count)| {
+                let (code, cells) = (spelled(code), if count == 1 { "cell" } else { "cells" });
+                format!("{code} in {count} {cells} is {place}; --na {code} if it means missing")
+            }));
             (kind, range, distinct)
         }
         ColumnData::Text(text) => {

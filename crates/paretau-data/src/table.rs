@@ -478,7 +478,20 @@ impl Table {
         // A first row of data in the header's place.
         let numbers = known.iter().filter(|name| name.parse::<f64>().is_ok()).count();
         let header = numbers * 2 >= known.len() && numbers > 0;
+        let in_first_row =
+            |column: &TableColumn| self.n_rows > 0 && column.cell(0).is_some_and(|cell| cell.trim() == name);
+        let only = known.first().filter(|_| known.len() == 1);
+        let parts: Vec<&str> = only.map_or(vec![], |names| names.split(['^', '~', '¦', ':', '\u{1}']).collect());
         let hint = match paretau_core::nearest(name, known.iter().copied()) {
+            _ if self.columns.iter().any(in_first_row) => {
+                "it stands in the first row below the column names, as where names take two lines; delete the lines above it"
+                    .to_owned()
+            }
+            _ if parts.len() > 2 && parts.contains(&name) => {
+                "its columns are separated by a mark that is not read as such; save it with commas, semicolons or tabs \
+                 between the columns"
+                    .to_owned()
+            }
             _ if header => {
                 "the first line holds numbers where column names should stand: if the file has no header, add \
                             --no-header, and its columns are called column1, column2, …"

@@ -18,6 +18,8 @@ enum Expect {
     Numbers(Vec<f64>),
     /// The texts of column `x` after encoding, that is, the encoded columns' names.
     Columns(Vec<&'static str>),
+    /// The arms of the rows, 1 for treated.
+    Arms(Vec<u8>),
     /// An error that has these words.
     Stop(Vec<String>),
     /// A note or a warning that has these words.
@@ -154,6 +156,11 @@ fn units() -> Vec<Case> {
     ));
     let times = ["5 days", "3 weeks", "2 months", "4 days", "6 weeks", "9 days"];
     cases.push(case("three units", file(',', &times), "", stop(&["`x`", "row 2", "`3 weeks`", "in `days`"])));
+    // What a laboratory could not measure, oftener than a stray would be.
+    let bounds: Vec<String> = (0..60).map(|i| if i % 3 == 0 { format!("<0.{i}") } else { format!("{i}.5") }).collect();
+    let bounds: Vec<&str> = bounds.iter().map(String::as_str).collect();
+    let words = ["`x`", "row 1", "40 of 60", "`<0.0` in row 1", "15 other texts; add --numeric x", "--categorical x"];
+    cases.push(case("limits of detection", file(',', &bounds), "", stop(&words)));
     let doses = ["5 mg", "10 mg", "5 mg", "20 mg"];
     cases.push(case("doses", file(',', &doses), "", Expect::Numbers(vec![5.0, 10.0, 5.0, 20.0])));
     let house = ["12a", "12b", "14c", "12a", "12b", "14c"];
@@ -269,6 +276,30 @@ fn strays() -> Vec<Case> {
     cases.push(case("brackets are noted", file(',', &["1.5", "(2.5)", "3.5"]), "", bracketed));
     let texts = ["'1.5", "'2.5", "3.5", "'-4.5"];
     cases.push(case("apostrophes", file(',', &texts), "", Expect::Numbers(vec![1.5, 2.5, 3.5, -4.5])));
+    let behind = ["1.50-", "2.50-", "3.25", "12-"];
+    let minus = vec![-1.5, -2.5, 3.25, -12.0];
+    cases.push(case("minus behind", file(',', &behind), "", Expect::Numbers(minus.clone())));
+    let comma = ["1.000,50-", "2,50-", "3,25", "12-"];
+    let with_comma = Expect::Numbers(vec![-1000.5, -2.5, 3.25, -12.0]);
+    cases.push(case("minus behind, decimal comma", file(';', &comma), "", with_comma));
+    let noted = Expect::Note(vec!["`x`", "minus behind them are negative", "`1.50-` is -1.5"]);
+    cases.push(case("minus behind is noted", file(',', &behind), "", noted));
+    let quoted = ["'1.5'", "'-2.5'", "'3.25'", "'12'"];
+    cases.push(case("quoted by apostrophes", file(',', &quoted), "", Expect::Numbers(vec![1.5, -2.5, 3.25, 12.0])));
+    let kept = b"t,y,x\n0,1,=\"1.5\"\n1,2,=\"2.5\"\n0,3,\"=\"\"3.25\"\"\"\n1,4,=\"\"\n".to_vec();
+    cases.push(case("texts kept by a spreadsheet", kept, "", Expect::Numbers(vec![1.5, 2.5, 3.25, GAP])));
+    let towns = b"t,y,x\n0,1,=\"A\"\n1,2,=\"B\"\n0,3,A\n1,4,=\"B\"\n".to_vec();
+    cases.push(case("kept texts are categories", towns, "", Expect::Columns(vec!["x=B"])));
+    let blanks = ["\u{200b}1.5", "2.5\u{200b}", "\u{2009}3.25", "\u{feff}12\u{202f}", "\u{3000}7\u{2060}"];
+    cases.push(case("blanks of no width", file(',', &blanks), "", Expect::Numbers(vec![1.5, 2.5, 3.25, 12.0, 7.0])));
+    let arabic: Vec<String> = (0..20).map(|i| format!("{i}٫5")).collect();
+    let arabic: Vec<&str> = arabic.iter().map(String::as_str).collect();
+    cases.push(case(
+        "a decimal mark of another script",
+        file(',', &arabic),
+        "",
+        stop(&["`x`", "row 1", "another script"]),
+    ));
     let pressure: Vec<String> = (0..20).map(|i| format!("{}/{}", 110 + i, 70 + i)).collect();
     let pressure: Vec<&str> = pressure.iter().map(String::as_str).collect();
     let words = ["`x`", "row 1", "`110/70`", "two numbers", "two columns", "--ignore x", "--categorical x"];
@@ -299,6 +330,40 @@ fn strays() -> Vec<Case> {
     cases.push(case("zeros in front are kept", file(',', &zip), "categorical=x", kept));
     let yes = "t,y,x\n0,Yes,1\n1,no,2\n0,NO,3\n1,yes,4\n".as_bytes().to_vec();
     cases.push(case("an outcome of yes and no", yes, "", Expect::Note(vec!["`y`", "`yes` counts as 1", "`no` as 0"])));
+    for (no, yes) in [("nein", "Ja"), ("NON", "oui"), ("no", "sí"), ("falsch", "wahr"), ("não", "sim"), ("N", "Y")] {
+        let of = |word: &str, y: u8, x: u8| format!("{word},{y},{x}\n");
+        let text = format!("t,y,x\n{}{}{}{}", of(yes, 1, 1), of(no, 2, 2), of(yes, 3, 3), of(no, 5, 4));
+        cases.push(case(format!("arms {no} and {yes}"), text.clone().into_bytes(), "", Expect::Arms(vec![1, 0, 1, 0])));
+        let outcome: String =
+            text.lines().map(|line| line.split(',').collect::<Vec<_>>()).fold(String::new(), |all, cells| {
+                all + &match cells[..] {
+                    ["t", ..] => "t,y,x\n".to_owned(),
+                    [word, _, x] => format!("{},{word},{x}\n", u8::from(x > "2")),
+                    _ => String::new(),
+                }
+            });
+        let said = Expect::Note(vec!["`y`", "counts as 1"]);
+        cases.push(case(format!("outcome {no} and {yes}"), outcome.into_bytes(), "", said));
+    }
+    for (control, treated) in [("Placebo", "drug"), ("usual care", "App"), ("control", "A"), ("untreated", "treated")] {
+        let text = format!("t,y,x\n{treated},1,1\n{control},2,2\n{control},3,3\n{treated},5,4\n");
+        cases.push(case(
+            format!("arms {control} and {treated}"),
+            text.into_bytes(),
+            "",
+            Expect::Arms(vec![1, 0, 0, 1]),
+        ));
+    }
+    for (code, options) in [("9", ""), ("-1", ""), ("99", ""), ("0.5", ""), ("20", "")] {
+        let rows = |last: &str| {
+            let body: String = (0..20).map(|i| format!("{},{},{}\n", i % 2, i * 7 % 5, i % 3)).collect();
+            format!("t,y,x\n{body}{last},3,1\n").into_bytes()
+        };
+        let words = ["`t`", &format!("`{code}` (1 row)"), &format!("--na {code}"), "totals", "--control-value 0"];
+        cases.push(case(format!("0, 1 and {code} as arms"), rows(code), options, stop(&words)));
+        let arms = (0..20).map(|i| i % 2).collect();
+        cases.push(case(format!("0, 1 and {code}, a code"), rows(code), &format!("na={code}"), Expect::Arms(arms)));
+    }
     let better = "t,y,x\n0,better,1\n1,worse,2\n0,worse,3\n1,better,4\n".as_bytes().to_vec();
     cases.push(case("an outcome of two words", better, "", stop(&["`y`", "row 1", "`better` or `worse`", "0 and 1"])));
     let arms = "t,y,x\nnew,1,1\nold,2,2\nnew,3,3\nold,4,4\n".as_bytes().to_vec();
@@ -329,6 +394,9 @@ fn dates() -> Vec<Case> {
         ("ymd slashes", ["2024/05/31", "2024/02/01", "2024/04/03"]),
         ("short", ["31/5/24", "1/2/24", "3/4/24"]),
         ("named", ["31-May-2024", "1-Feb-2024", "3-Apr-2024"]),
+        ("German", ["31. Mai 2024", "1. Februar 2024", "3. Apr 2024"]),
+        ("French", ["31 mai 2024", "1 février 2024", "3 avril 2024"]),
+        ("Spanish", ["31 de mayo de 2024", "1 de febrero de 2024", "3 de abril de 2024"]),
         ("american", ["May 31, 2024", "February 1, 2024", "Apr 3, 2024"]),
         ("midnight", ["31/05/2024 00:00", "01/02/2024 0:00:00", "03/04/2024 12:00 AM"]),
         ("iso and dmy", ["2024-05-31", "01/02/2024", "2024-04-03"]),
@@ -356,6 +424,23 @@ fn dates() -> Vec<Case> {
         "",
         stop(&["`x`", "row 2", "`soon`", "dates", "--na soon"]),
     ));
+    for code in ["1900-01-01", "9999-12-31"] {
+        let cells: Vec<String> =
+            (0..20).map(|i| if i % 10 == 7 { code.to_owned() } else { format!("2024-05-{:02}", i + 1) }).collect();
+        let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+        let note = Expect::Note(vec!["`x` holds", code, "(2 cells)", "far outside", "--na"]);
+        cases.push(case(format!("no day as {code}"), file(',', &cells), "", note));
+        let values = (0..20).map(|i| if i % 10 == 7 { GAP } else { 19_844.0 + f64::from(i) }).collect();
+        cases.push(case(
+            format!("no day as {code}, named"),
+            file(',', &cells),
+            &format!("na={code}"),
+            Expect::Numbers(values),
+        ));
+    }
+    let plain: Vec<String> = (1..20).map(|i| format!("202405{i:02}")).collect();
+    let plain: Vec<&str> = plain.iter().map(String::as_str).collect();
+    cases.push(case("days without marks", file(',', &plain), "", Expect::Note(vec!["`x`", "20240501", "2024-05-01"])));
     let none = ["2024-05-31", "None", "2024-02-01"];
     cases.push(case("missing date", file(',', &none), "", Expect::Numbers(vec![19_874.0, GAP, 19_754.0])));
     cases
@@ -384,6 +469,24 @@ fn oddities() -> Vec<Case> {
             Expect::Numbers(values),
         ));
     }
+    // Codes of one digit on short scales, in two of twenty cells.
+    for (scale, code) in [(2, "9"), (5, "9"), (5, "-1"), (2, "8"), (40, "-1")] {
+        let code_at = |i: usize| if scale == 2 && code == "8" && i == 17 { "9" } else { code };
+        let cells: Vec<String> = (0..40)
+            .map(|i| if i % 10 == 7 { code_at(i).to_owned() } else { (i * 3 % scale + 1).to_string() })
+            .collect();
+        let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+        let note = Expect::Note(vec!["`x` holds", code, "apart from the rest", "--na"]);
+        cases.push(case(format!("code {code} beside 1 to {scale}"), file(',', &cells), "", note));
+    }
+    let half: Vec<String> = (0..40).map(|i| if i % 2 == 0 { "-999".to_owned() } else { (i % 7).to_string() }).collect();
+    let half: Vec<&str> = half.iter().map(String::as_str).collect();
+    cases.push(case(
+        "a code in half of the cells",
+        file(',', &half),
+        "",
+        Expect::Note(vec!["-999 (20 cells)", "--na"]),
+    ));
     for (name, from) in [("id", 1), ("patient_id", 1000), ("Unnamed: 0", 0), ("userId", 17)] {
         let mut text = format!("{name},t,y,x\n");
         (0..40).for_each(|i| text += &format!("{},{},{},{}\n", from + i, i % 2, i * i % 23, i * 7 % 11));
@@ -470,6 +573,18 @@ fn spreadsheets() -> Vec<Case> {
             stop(&["row 1", "`kg`", "--na kg"]),
         ),
         case("a delimiter too many", bytes(&rows.replace("5\n", "5;\n")), "", stop(&["row 1", "line 2", "4 cells"])),
+        case(
+            "names in two lines",
+            bytes("group,,2023\nt,y,x\n0,1,1.5\n1,2,2.5\n0,3,3.5\n"),
+            "",
+            stop(&["`t`", "first row below the column names", "delete"]),
+        ),
+        case(
+            "separated by carets",
+            bytes(&rows.replace(';', "^").replace(',', ".")),
+            "",
+            stop(&["`t`", "separated by a mark"]),
+        ),
         case("blanks between", bytes(&rows.replace(';', " ")), "", stop(&["separated by blanks", "commas or tabs"])),
         case("no header", bytes("0,1,1.5\n1,2,2.5\n0,3,3.5\n"), "", stop(&["--no-header"])),
         case("no header, with a text", bytes("0,1,1.5,a\n1,2,2.5,b\n0,3,3.5,a\n"), "", stop(&["`t`", "--no-header"])),
@@ -783,6 +898,8 @@ fn fault(case: &Case, path: &Path) -> Option<String> {
             let one = noted.iter().any(|note| words.iter().all(|word| note.contains(word)));
             (!one).then(|| format!("no note has {words:?}: {noted:?}"))
         }
+        (Expect::Arms(want), Ok((assigned, ..))) => (assigned.t != *want)
+            .then(|| format!("arms are {:?}, `{}` being the control", assigned.t, assigned.arms[0])),
         (Expect::Columns(names), Ok((_, encoder, _))) => {
             let found: Vec<&str> = encoder.columns().iter().map(|c| c.name.as_str()).collect();
             (found != *names).then(|| format!("columns are {found:?}"))

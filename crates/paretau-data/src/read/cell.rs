@@ -52,12 +52,18 @@ fn is_missing_word(cell: &[u8]) -> bool {
     cell.len() <= 4 && WORDS.iter().any(|word| cell.eq_ignore_ascii_case(word))
 }
 
-/// The cell without spaces around it.
+/// The cell without blanks around it: those of all widths, as spreadsheets and web pages leave them, those without a width
+/// and marks of byte order included. `="007"`, with which spreadsheets keep a text from becoming a number, is what it quotes.
 pub(crate) fn trim(cell: &[u8]) -> &[u8] {
     match cell {
         [b' ' | b'\t', ..] | [.., b' ' | b'\t' | b'\r'] => trim(cell.trim_ascii()),
-        // A no-break space, as spreadsheets and web pages leave it.
         [0xc2, 0xa0, rest @ ..] | [rest @ .., 0xc2, 0xa0] => trim(rest),
+        // U+2000 to U+200F, U+202F, U+2060, U+3000, U+FEFF.
+        [0xe2, 0x80, 0x80..=0x8f | 0xaf, rest @ ..] | [rest @ .., 0xe2, 0x80, 0x80..=0x8f | 0xaf] => trim(rest),
+        [0xe2, 0x81, 0xa0, rest @ ..] | [rest @ .., 0xe2, 0x81, 0xa0] => trim(rest),
+        [0xe3, 0x80, 0x80, rest @ ..] | [rest @ .., 0xe3, 0x80, 0x80] => trim(rest),
+        [0xef, 0xbb, 0xbf, rest @ ..] | [rest @ .., 0xef, 0xbb, 0xbf] => trim(rest),
+        [b'=', b'"', inner @ .., b'"'] if !inner.contains(&b'"') => trim(inner),
         _ => cell,
     }
 }
@@ -114,6 +120,11 @@ mod tests {
         }
         assert_eq!(trim(b" a b\t"), b"a b");
         assert_eq!(trim("\u{a0} a\u{a0}b \u{a0}".as_bytes()), "a\u{a0}b".as_bytes());
+        assert_eq!(trim("\u{feff}\u{200b} 1.5\u{2009}\u{202f}\u{3000}\u{2060}".as_bytes()), b"1.5");
+        assert_eq!(trim(b"=\"007\" "), b"007");
+        for kept in ["=\"a\"&\"b\"", "=A1", "=\"", "\u{2010}5", "\u{80}"] {
+            assert_eq!(trim(kept.as_bytes()), kept.as_bytes(), "{kept}");
+        }
     }
 
     #[test]

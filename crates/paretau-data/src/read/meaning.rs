@@ -157,7 +157,13 @@ fn numbers(levels: &Levels<'_>, options: &ReadOptions) -> (usize, Option<Meaning
         let known = |p: &Parts<'_>| p.unit.is_empty() || is_known_unit(p.unit);
         parts[*k].is_some_and(|p| known(&p) && MARKS.iter().any(|m| p.number(m.0, m.1).is_some()))
     };
-    if !are_strays(levels, &strays, values) && !strays.iter().all(is_amount) {
+    // `<0.5`, as laboratories write what they could not measure.
+    let is_bound = |k: &usize| {
+        let bound = levels.text.levels[*k].trim().trim_start_matches(['<', '>', '≤', '≥', '=', '~', '≈']);
+        bound.len() < levels.text.levels[*k].trim().len() && Parts::of(bound).is_some()
+    };
+    let are_measured = values > levels.cells(&strays) && strays.iter().all(is_bound);
+    if !are_strays(levels, &strays, values) && !strays.iter().all(is_amount) && !are_measured {
         return (values, None);
     }
     let meaning = match other {

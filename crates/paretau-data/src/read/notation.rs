@@ -111,8 +111,10 @@ pub(crate) struct Parts<'a> {
 impl<'a> Parts<'a> {
     /// Takes a cell apart; `None` if it cannot be a number with a unit in any notation.
     pub(crate) fn of(cell: &'a str) -> Option<Self> {
-        // Spreadsheets keep a number as text behind an apostrophe.
-        let mut rest = cell.trim().trim_start_matches('\'');
+        // Spreadsheets keep a number as text behind an apostrophe; some programs quote with apostrophes.
+        let cell = cell.trim();
+        let quoted = cell.strip_prefix('\'').and_then(|inner| inner.strip_suffix('\''));
+        let mut rest = quoted.unwrap_or(cell).trim_start_matches('\'').trim();
         let mut negative = false;
         // Accountants write negative amounts in brackets.
         if let Some(inner) = rest.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) {
@@ -134,7 +136,13 @@ impl<'a> Parts<'a> {
             return None;
         }
         let end = digits_end(number);
-        let (digits, suffix) = (number[..end].trim_end(), number[end..].trim());
+        let (digits, mut suffix) = (number[..end].trim_end(), number[end..].trim());
+        // Accounting programs write the minus behind the amount; `3-` is a grade or a range without an end.
+        let is_amount = digits.len() > 1;
+        if let Some(before) = suffix.strip_suffix(['-', '−']).filter(|_| is_amount && !(negative || minus || second))
+        {
+            (suffix, negative) = (before.trim_end(), true);
+        }
         if digits.is_empty() || (!prefix.is_empty() && !suffix.is_empty()) || !is_unit(suffix) {
             return None;
         }
@@ -249,6 +257,12 @@ mod tests {
             ("(1,234.50)", '.', Some(','), Some(-1234.5)),
             ("'12.5", '.', None, Some(12.5)),
             ("−5", '.', None, Some(-5.0)),
+            ("1.234,50-", ',', Some('.'), Some(-1234.5)),
+            ("12-", '.', None, Some(-12.0)),
+            ("'12.5'", '.', None, Some(12.5)),
+            ("'-12.5'", '.', None, Some(-12.5)),
+            ("-12-", '.', None, None),
+            ("3-", '.', None, None),
             ("1,5e3", ',', None, Some(1500.0)),
             ("1,5e-3", ',', None, Some(0.0015)),
             ("0,123", '.', Some(','), None),

@@ -165,12 +165,17 @@ fn settle(
             .notes
             .push(format!("`{name}`: {cells} cells are not numbers and count as missing ({})", shown.join(", ")));
     }
-    if notation.dates.is_none()
-        && let Some(cell) = text.levels.iter().find(|level| level.trim_start().starts_with('('))
-        && let Some(value) = notation.value(cell)
-    {
-        let shown = format_number(value);
-        found.notes.push(format!("`{name}`: numbers in brackets are negative (`{cell}` is {shown})"));
+    for (place, is_marked) in [
+        ("in brackets", (|cell| cell.starts_with('(')) as fn(&str) -> bool),
+        ("with a minus behind them", |cell| cell.ends_with(['-', '−'])),
+    ] {
+        if notation.dates.is_none()
+            && let Some(cell) = text.levels.iter().find(|level| is_marked(level.trim()))
+            && let Some(value) = notation.value(cell)
+        {
+            let shown = format_number(value);
+            found.notes.push(format!("`{name}`: numbers {place} are negative (`{cell}` is {shown})"));
+        }
     }
     notation.lenient = lenient;
     let is_date = notation.dates.is_some();
@@ -220,7 +225,7 @@ fn compound(name: &str, text: &Text) -> Option<Doubt> {
         (2..=3).contains(&parts.len()) && parts.iter().all(two)
     };
     let is_other_script = |level: &str| {
-        let other = |c: char| c.is_numeric() && !c.is_ascii();
+        let other = |c: char| (c.is_numeric() && !c.is_ascii()) || matches!(c, '٫' | '٬');
         level.chars().any(other) && level.chars().all(|c| c.is_numeric() || ".,٫٬-−+ ".contains(c))
     };
     let levels = Levels::of(text);
@@ -360,12 +365,12 @@ fn stray_cells(
     let na = if strays.len() > NAMED || marks.iter().any(|mark| mark.contains(',')) {
         String::new()
     } else {
-        format!("add --na {} if they mean missing, ", quoted(&marks.join(",")))
+        format!("--na {} if they mean missing, ", quoted(&marks.join(",")))
     };
     Doubt {
         row,
         message: format!(
-            "{} of {all} cells are {what}{unit}, but not {}{more}; {na}--numeric {name} to count all such cells as \
+            "{} of {all} cells are {what}{unit}, but not {}{more}; add {na}--numeric {name} to count all such cells as \
              missing, --categorical {name} if the column holds categories, or fix the cells",
             all - bad,
             words.join(", ")
@@ -424,6 +429,13 @@ pub(super) fn blank_marks(column: &mut TableColumn, marks: &[String]) {
         return;
     }
     match &mut column.data {
+        ColumnData::Number(values) if column.is_date => {
+            let days: Vec<f64> =
+                marks.iter().filter_map(|mark| crate::calendar::parse_iso(mark.trim().as_bytes())).collect();
+            // A day is all its hours.
+            let gone = |value: f64| days.iter().any(|&day| value == day || value.floor() == day);
+            values.iter_mut().filter(|value| gone(**value)).for_each(|value| *value = f64::NAN);
+        }
         ColumnData::Number(values) => {
             let numbers: Vec<f64> = marks.iter().filter_map(|mark| mark.trim().parse().ok()).collect();
             values.iter_mut().filter(|value| numbers.contains(value)).for_each(|value| *value = f64::NAN);

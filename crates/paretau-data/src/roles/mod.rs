@@ -3,6 +3,7 @@
 mod features;
 mod oddities;
 mod treatment;
+mod words;
 
 use paretau_core::{Column, Design, Error, Features, Oracle, Result, Warning};
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,7 @@ use crate::table::{ColumnData, Table, TableColumn};
 
 pub use features::parse_list;
 pub(crate) use features::{looks_like_truth, matches_glob};
-pub(crate) use oddities::{counts_rows, names_rows, sentinels};
+pub(crate) use oddities::{counts_rows, day_codes, days_as_numbers, names_rows, place_of, sentinels};
 pub use treatment::arms_of;
 
 /// Which column plays which role. Stored with a model, so that evaluation need not be given them again.
@@ -288,6 +289,7 @@ fn give(mut table: Table, spec: &RoleSpec, several: bool) -> Result<Assigned> {
     let used = table.columns().iter().filter(|c| c.name == spec.outcome || chosen.columns.contains(&c.name));
     let warnings = used.filter_map(sentinel_warning).collect();
     let features = keep_columns(table, &chosen, &rows)?;
+    notes.extend(features.columns().iter().filter_map(numbered_days));
     Ok(Assigned {
         features,
         rows,
@@ -309,11 +311,14 @@ fn give(mut table: Table, spec: &RoleSpec, several: bool) -> Result<Assigned> {
 /// A warning of numbers that stand far outside the rest and look like codes for missing values.
 fn sentinel_warning(column: &TableColumn) -> Option<Warning> {
     let ColumnData::Number(values) = &column.data else { return None };
-    let found = if column.is_date { vec![] } else { sentinels(values) };
+    let found = if column.is_date { day_codes(values) } else { sentinels(values) };
     if found.is_empty() {
         return None;
     }
-    let code = |value: f64| crate::table::format_number(value);
+    let code = |value: f64| {
+        if column.is_date { crate::calendar::format_iso(value) } else { crate::table::format_number(value) }
+    };
+    let place = if column.is_date { "far outside the rest" } else { place_of(&found) };
     let words: Vec<String> = found
         .iter()
         .map(|&(value, count)| format!("{} ({count} {})", code(value), if count == 1 { "cell" } else { "cells" }))
@@ -322,12 +327,30 @@ fn sentinel_warning(column: &TableColumn) -> Option<Warning> {
     Some(Warning {
         code: "sentinel-values".to_owned(),
         message: format!(
-            "`{}` holds {}, far outside the rest; if that means missing, add --na {}",
+            "`{}` holds {}, {place}; if that means missing, add --na {}",
             column.name,
             words.join(" and "),
             flags.join(",")
         ),
     })
+}
+
+/// A note on days that are written as numbers, of which the distance between two is not that of the days.
+fn numbered_days(column: &TableColumn) -> Option<String> {
+    let ColumnData::Number(values) = &column.data else { return None };
+    let first = days_as_numbers(values).filter(|_| !column.is_date)?;
+    Some(format!("`{}`: {}", column.name, numbered_days_in_words(first)))
+}
+
+/// What is said of days that are written as numbers.
+pub(crate) fn numbered_days_in_words(first: f64) -> String {
+    let text = format!("{first:08}");
+    format!(
+        "numbers such as {text} look like dates and are used as numbers; write them as {}-{}-{} if they are dates",
+        &text[..4],
+        &text[4..6],
+        &text[6..]
+    )
 }
 
 fn check_spec(spec: &RoleSpec) -> Result<()> {
@@ -353,7 +376,7 @@ fn yes_or_no(table: &Table, name: &str) -> Result<Option<(Vec<f64>, String)>> {
     let ColumnData::Text(text) = &table.require(name)?.data else { return Ok(None) };
     table.check_doubt(name)?;
     let counts = crate::table::counts(text);
-    for (no, yes) in [("no", "yes"), ("n", "y")] {
+    for (no, yes) in words::NO_YES {
         let value = |level: &String| match crate::fold::fold(level) {
             level if level == yes => Some(1.0),
             level if level == no => Some(0.0),

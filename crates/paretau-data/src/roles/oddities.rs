@@ -1,5 +1,6 @@
 //! Columns of numbers that are not what they seem: identifiers, and codes for missing values among amounts.
 
+use crate::calendar::days_from_civil;
 use crate::table::{ColumnData, TableColumn};
 
 /// Rows from which on 1, 2, 3, … in the rows' order is taken for their numbers, whatever the column is called.
@@ -12,6 +13,12 @@ const INEXACT: f64 = 9_007_199_254_740_992.0;
 const NO_IDENTIFIER: f64 = 1e40;
 /// Digits that an identifier uses up; an amount in a tiny unit ends in zeros.
 const USED_DIGITS: usize = 14;
+
+/// Fewest other values that show what a column mostly of codes holds.
+const FEWEST: usize = 5;
+/// Most answers of a scale, codes among them; at most one code for so many answers.
+const MOST_ANSWERS: usize = 12;
+const RARE_ANSWERS: usize = 4;
 
 /// Whether a column of numbers only says which row is which: 1, 2, 3, … in order, different whole numbers under a name
 /// such as `id`, or numbers of one length and of so many digits that no amount has them.
@@ -105,11 +112,100 @@ pub(crate) fn sentinels(values: &[f64]) -> Vec<(f64, usize)> {
             others += 1;
         }
     }
-    let codes: usize = found.iter().map(|(_, count)| count).sum();
     let outside = |code: f64| (lo - code).max(code - hi) > hi - lo;
-    found.retain(|&(code, _)| others > codes && outside(code));
+    let more = found.iter().map(|(_, count)| count).sum::<usize>() < others;
+    // A test that few people took is missing in most rows.
+    let enough = more || (others >= FEWEST && hi > lo);
+    found.retain(|&(code, _)| enough && outside(code));
+    if found.is_empty() {
+        found = answers_apart(values);
+    }
     found.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     found
+}
+
+/// Codes of one digit among answers on a short scale (7, 8 and 9 beside 1 to 5, -1 beside 0 to 4), or a single negative number
+/// among amounts (-1 beside counts), in several cells but few.
+fn answers_apart(values: &[f64]) -> Vec<(f64, usize)> {
+    let mut counted: Vec<(f64, usize)> = vec![];
+    for &value in values.iter().filter(|v| !v.is_nan()) {
+        match counted.iter().position(|(known, _)| *known == value) {
+            Some(place) => counted[place].1 += 1,
+            None if counted.len() == MOST_ANSWERS || value.fract() != 0.0 => return only_negative(values),
+            None => counted.push((value, 1)),
+        }
+    }
+    counted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let (scale, apart): (Vec<_>, Vec<_>) = counted.into_iter().partition(|(v, _)| (0.0..=6.0).contains(v));
+    let (Some(&(lo, _)), Some(&(hi, _))) = (scale.first(), scale.last()) else { return vec![] };
+    let is_scale = scale.len() >= 2 && lo <= 1.0 && scale.len() as f64 == hi - lo + 1.0;
+    // 7 and 8 alone only count on; with 9 at the end they are codes. Zero and one may be two of three signs.
+    let has_end = apart.iter().any(|&(v, _)| v == 9.0);
+    let is_apart = |code: f64| match code {
+        7.0..=9.0 => has_end && code - hi >= 2.0,
+        -9.0..=-1.0 => code < -1.0 || lo > 0.0 || scale.len() > 2,
+        _ => false,
+    };
+    let cells = |of: &[(f64, usize)]| of.iter().map(|(_, count)| count).sum::<usize>();
+    let few = cells(&apart) >= 2 && cells(&apart) * RARE_ANSWERS <= cells(&scale);
+    if is_scale && few && apart.iter().all(|&(v, _)| is_apart(v)) { apart } else { vec![] }
+}
+
+/// The one negative number of a column of amounts, if it stands there several times.
+fn only_negative(values: &[f64]) -> Vec<(f64, usize)> {
+    let negative: Vec<f64> = values.iter().copied().filter(|&v| v < 0.0).collect();
+    match negative[..] {
+        [first, _, ..] if first.fract() == 0.0 && first >= -9.0 && negative.iter().all(|&v| v == first) => {
+            vec![(first, negative.len())]
+        }
+        _ => vec![],
+    }
+}
+
+/// How codes stand beside the other values, in words.
+pub(crate) fn place_of(codes: &[(f64, usize)]) -> &'static str {
+    if codes.iter().all(|&(code, _)| is_code(code)) { "far outside the rest" } else { "apart from the rest" }
+}
+
+/// Days that stand for none in many databases: the first and last of their calendars.
+pub(crate) fn day_codes(days: &[f64]) -> Vec<(f64, usize)> {
+    const CODES: [(i64, i64, i64); 10] = [
+        (1, 1, 1),
+        (1582, 10, 14),
+        (1582, 10, 15),
+        (1753, 1, 1),
+        (1899, 12, 30),
+        (1900, 1, 1),
+        (1970, 1, 1),
+        (2099, 12, 31),
+        (2999, 12, 31),
+        (9999, 12, 31),
+    ];
+    let codes = CODES.map(|(year, month, day)| days_from_civil(year, month, day) as f64);
+    let of_day = |day: f64| days.iter().filter(|d| d.floor() == day).count();
+    let others = days.iter().copied().filter(|d| !d.is_nan() && !codes.contains(&d.floor()));
+    let (lo, hi) = others.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), d| (lo.min(d), hi.max(d)));
+    let outside = |code: f64| lo <= hi && (lo - code).max(code - hi) > hi - lo;
+    codes.into_iter().filter(|&code| outside(code)).map(|code| (code, of_day(code))).filter(|(_, n)| *n > 0).collect()
+}
+
+/// The first of whole numbers that are all days written without marks, 20240531.
+pub(crate) fn days_as_numbers(values: &[f64]) -> Option<f64> {
+    let is_day = |v: f64| {
+        let whole = v as i64;
+        let (year, month, day) = (whole / 10_000, whole / 100 % 100, whole % 100);
+        v.fract() == 0.0 && (1900..2100).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day)
+    };
+    let mut present = values.iter().copied().filter(|v| !v.is_nan());
+    let first = present.next().filter(|&v| is_day(v))?;
+    let (mut n, mut differ) = (1, false);
+    for value in present {
+        if !is_day(value) {
+            return None;
+        }
+        (n, differ) = (n + 1, differ || value != first);
+    }
+    (n >= FEWEST && differ).then_some(first)
 }
 
 fn is_code(value: f64) -> bool {
@@ -138,6 +234,47 @@ mod tests {
         assert_eq!(sentinels(&[1.0, 2.0, 5.0, 99.0]), [(99.0, 1)]);
         assert_eq!(sentinels(&[0.0, 5000.0, 12_000.0, 9999.0]), []);
         assert_eq!(sentinels(&[999.0, 999.0, 1.0]), []);
+        let half: Vec<f64> = (0..20).flat_map(|i| [-999.0, f64::from(i)]).collect();
+        assert_eq!(sentinels(&half), [(-999.0, 20)]);
+    }
+
+    #[test]
+    fn codes_on_short_scales_stand_apart() {
+        let among = |scale: &[i32], codes: &[f64]| {
+            let answers = scale.iter().cycle().take(30).map(|&v| f64::from(v));
+            sentinels(&answers.chain(codes.iter().copied()).collect::<Vec<_>>())
+        };
+        assert_eq!(among(&[0, 1], &[9.0, 9.0]), [(9.0, 2)]);
+        assert_eq!(among(&[1, 2, 3, 4, 5], &[9.0, 8.0]), [(8.0, 1), (9.0, 1)]);
+        assert_eq!(among(&[0, 1, 2, 3, 4], &[-1.0, -1.0]), [(-1.0, 2)]);
+        assert_eq!(among(&[1, 2], &[-1.0, -1.0]), [(-1.0, 2)]);
+        let counts: Vec<i32> = (0..30).collect();
+        assert_eq!(among(&counts, &[-1.0, -1.0]), [(-1.0, 2)]);
+        for (scale, more) in [
+            (&[0, 1][..], &[-1.0, -1.0][..]),
+            (&[1, 2, 3, 4, 5, 6, 7, 8], &[9.0, 9.0]),
+            (&[1, 2, 3, 4, 5], &[9.0]),
+            (&[1, 2, 3, 4, 5], &[6.0, 7.0]),
+            (&[0, 2, 4], &[9.0, 9.0]),
+            (&[-2, -1, 0, 1, 2], &[]),
+            (&counts, &[-1.0, -2.0]),
+            (&counts, &[-1.0]),
+        ] {
+            assert_eq!(among(scale, more), [], "{scale:?} and {more:?}");
+        }
+    }
+
+    #[test]
+    fn days_that_stand_for_none_and_days_as_numbers() {
+        let days: Vec<f64> = (0..30).map(|i| 19_800.0 + f64::from(i)).collect();
+        let with = |more: &[f64]| day_codes(&[&days[..], more].concat());
+        assert_eq!(with(&[]), []);
+        assert_eq!(with(&[0.0, -25_567.0, 0.5]), [(-25_567.0, 1), (0.0, 2)]);
+        assert_eq!(day_codes(&[-10.0, 0.0, 5.0, 12.0]), []);
+        let numbers = |from: f64| (0..20).map(|i| from + f64::from(i)).collect::<Vec<_>>();
+        assert_eq!(days_as_numbers(&numbers(20_240_501.0)), Some(20_240_501.0));
+        assert_eq!(days_as_numbers(&numbers(20_240_590.0)), None);
+        assert_eq!(days_as_numbers(&[20_240_501.0; 9]), None);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use paretau_core::Result;
 
 use super::RoleSpec;
+use super::words::{CONTROL_TREATED, CONTROLS, NO_YES};
 use crate::fold::{fold, joined, joined_in_words};
 use crate::read::{Cell, classify};
 use crate::table::{ColumnData, Table, TableColumn, Text, counts, format_number};
@@ -24,12 +25,8 @@ pub(super) struct Arms {
 /// Most values of a treatment column that are taken for arms; more are amounts or names.
 const MOST_ARMS: usize = 20;
 
-/// Text that means yes or no by itself, with the no first.
-const PAIRS: [(&str, &str); 6] =
-    [("0", "1"), ("false", "true"), ("no", "yes"), ("control", "treated"), ("control", "treatment"), ("n", "y")];
-
-/// Text that means control by itself where there are several arms.
-const CONTROLS: [&str; 4] = ["0", "control", "placebo", "none"];
+/// Beside arms 0 and 1, other numbers in at most one row of so many are strays: a row of totals, a code for a missing cell.
+const RARE: usize = 10;
 
 /// Reads the treatment column as the spec says, or by what its values mean. With `several`, values that are neither
 /// control nor treated are arms of their own; without, their rows are left out.
@@ -121,10 +118,17 @@ impl<'a> Values<'a> {
     fn by_meaning(&self, several: bool) -> Result<(usize, usize), String> {
         let lower: Vec<String> = self.values.iter().map(|v| v.to_lowercase()).collect();
         let place = |word: &str| lower.iter().position(|v| v == word);
-        let pair = PAIRS.iter().find_map(|(no, yes)| Some((place(no)?, place(yes)?)));
-        let control = CONTROLS.iter().find_map(|word| place(word));
+        let pair = (CONTROL_TREATED.iter().chain(&NO_YES)).find_map(|(no, yes)| Some((place(no)?, place(yes)?)));
+        let named = CONTROLS.iter().find_map(|word| place(word));
+        let control = place("0").or(named);
+        if let Some(message) = self.strays() {
+            return Err(message);
+        }
         match (pair, control) {
             (Some(pair), _) if self.values.len() == 2 => Ok(pair),
+            _ if named.is_some() && self.values.len() == 2 => {
+                Ok(named.map_or((0, 1), |control| (control, 1 - control)))
+            }
             (_, Some(control)) if several && self.values.len() > 2 => self.first_besides(control).map(|t| (control, t)),
             _ => Err(match self.values.len() {
                 0 => "is empty: no row has a treatment".to_owned(),
@@ -151,6 +155,30 @@ impl<'a> Values<'a> {
                 }
             }),
         }
+    }
+
+    /// What is wrong with a column of 0 and 1 in which a few other numbers stand that do not count on from these.
+    fn strays(&self) -> Option<String> {
+        let numbers: Vec<f64> = self.values.iter().map(|v| v.parse().ok()).collect::<Option<_>>()?;
+        let is_arm = |value: f64| value == 0.0 || value == 1.0;
+        let counts_on = |value: f64| value >= 0.0 && value.fract() == 0.0 && value < numbers.len() as f64;
+        let others: Vec<usize> =
+            (0..numbers.len()).filter(|&k| !is_arm(numbers[k]) && !counts_on(numbers[k])).collect();
+        let cells: usize = others.iter().map(|&k| self.counts[k]).sum();
+        let rare = cells * RARE <= self.counts.iter().sum::<usize>();
+        if numbers.iter().filter(|&&v| is_arm(v)).count() < 2 || others.is_empty() || !rare {
+            return None;
+        }
+        let shown: Vec<String> =
+            others.iter().take(5).map(|&k| format!("`{}` ({})", self.values[k], rows(self.counts[k]))).collect();
+        let more = if others.len() > 5 { format!(" and {} more", others.len() - 5) } else { String::new() };
+        let marks: Vec<&str> = others.iter().map(|&k| self.values[k].as_str()).collect();
+        Some(format!(
+            "has 0, 1 and in a few rows {}{more}; add --na {} if that means missing, delete such rows if they are totals, or \
+             name the control with --control-value 0 if every value is an arm",
+            shown.join(", "),
+            marks.join(",")
+        ))
     }
 
     /// The first value that is not the control.
