@@ -104,6 +104,8 @@ fn step_time(shape: &Shape, seconds: f64, batch_norm: bool) -> Vec<f64> {
         joint: 0.0,
         targeted: 0.0,
         independence: 0.0,
+        instruments: 0.0,
+        separation: 0.0,
     };
     let mut model = RepNet::new(spec, objective, &sample, n).unwrap();
     let mut params: Vec<f32> = model.layout().initial(Seed(3));

@@ -7,7 +7,7 @@ use paretau_core::{
 use paretau_kernels::parallel::Parallelism;
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Batches, OutcomeScale, Sample, Scaler, Table};
+use crate::data::{Batches, OutcomeScale, Pieces, Sample, Scaler, Table};
 use crate::engine::Activation;
 use crate::estimator::{inside, run_all};
 use crate::loss::OutcomeLoss;
@@ -111,7 +111,8 @@ impl BaseEntry for MlpBase {
         let mut members = Vec::new();
         for k in 0..about.members {
             let get = |name: &str| state.f64(&format!("{name}{k}"), &[about.d]).map(<[f64]>::to_vec);
-            let scaler = Scaler { mean: get("mean")?, scale: get("scale")?, clamps: about.clamps };
+            let scaler =
+                Scaler { mean: get("mean")?, scale: get("scale")?, clamps: about.clamps, pieces: Pieces::default() };
             let Some(Tensor::F32(_, params)) = state.tensors.get(&format!("params{k}")) else {
                 return Err(Error::bad_model("a net's parameters are missing"));
             };

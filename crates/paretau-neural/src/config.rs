@@ -103,6 +103,16 @@ pub enum UnitsName {
     Raw,
 }
 
+/// How numbers are read, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Embedding {
+    /// Standardised alone.
+    Plain,
+    /// With piecewise-linear inputs beside the standardised value.
+    Piecewise,
+}
+
 /// The optimiser, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -116,6 +126,10 @@ pub enum Optimiser {
 /// Parameters of every neural estimator: the sizes of its nets, and how they are trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrainingConfig {
+    /// How numbers are read.
+    pub embedding: Option<Embedding>,
+    /// Bins per column of piecewise-linear inputs.
+    pub bins: usize,
     /// Hidden units of each encoder.
     pub encoder: Option<Vec<usize>>,
     /// Units of each encoder's output.
@@ -159,6 +173,8 @@ pub struct TrainingConfig {
 impl Default for TrainingConfig {
     fn default() -> Self {
         Self {
+            embedding: None,
+            bins: 8,
             encoder: None,
             representation: None,
             heads: None,

@@ -23,7 +23,7 @@ impl Mixture {
     }
 
     fn n_features(&self) -> usize {
-        self.nets[0].0.info.spec.d
+        self.nets[0].0.n_features()
     }
 
     /// Buffers: the propensity is asked of the last net alone, whose propensity net knows of no weights.
@@ -86,7 +86,7 @@ impl NetModel {
             return Err(Error::bad_model("the members' shares do not add up"));
         }
         let d = members[0].n_features();
-        if members.iter().flat_map(|m| &m.nets).any(|(net, _)| net.info.spec.d != d) {
+        if members.iter().flat_map(|m| &m.nets).any(|(net, _)| net.n_features() != d) {
             return Err(Error::bad_model("the members do not agree on their number of features"));
         }
         if shift.arms.iter().any(|s| !s.is_finite()) || !shrink.is_sound() {

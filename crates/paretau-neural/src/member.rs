@@ -51,9 +51,9 @@ impl Job<'_> {
         ctx.check_interrupt()?;
         let Self { kind, design, parts, choice, member, parallelism, from, pause } = *self;
         let seed = ctx.seed.named("member").indexed(member as u64);
-        let (mut sample, scaler, scale) = Sample::<f32>::new(design, &parts.train)?;
+        let (mut sample, scaler, scale) = Sample::<f32>::with_pieces(design, &parts.train, choice.bins)?;
         let plan = kind.training_plan(self.size(), choice);
-        let spec = kind.spec(self.size(), choice);
+        let spec = kind.spec(Size { d: scaler.width(), ..self.size() }, choice);
         let capacity = Batches::new(&sample.t, &parts.train, plan.batch, seed).largest();
         let first = kind.first_step(self, &mut sample, FirstStep { scaler: &scaler, seed, name, keeping })?;
         let info = MemberInfo {
@@ -63,6 +63,7 @@ impl Job<'_> {
             outcome: design.outcome(),
             gives_propensity: spec.propensity.is_some(),
             clamps: scaler.clamps,
+            pieces: scaler.pieces.len(),
             first_step: first.as_ref().map(|net| net.hidden.clone()),
         };
         let start = from.map(|other| {
@@ -93,7 +94,7 @@ impl Job<'_> {
     pub(crate) fn separate_propensity_net(&self, name: &str, keeping: Keeping<'_>) -> Result<(PlainPredictor, f64)> {
         // The stream's name is older than the function's; another one would give other nets.
         let seed = keeping.0.seed.named("judge").indexed(self.member as u64);
-        let (mut sample, scaler, _) = Sample::<f32>::new(self.design, &self.parts.train)?;
+        let (mut sample, scaler, _) = Sample::<f32>::with_pieces(self.design, &self.parts.train, self.choice.bins)?;
         self.train_propensity_net(&mut sample, FirstStep { scaler: &scaler, seed, name, keeping })
     }
 
@@ -105,7 +106,7 @@ impl Job<'_> {
     ) -> Result<(PlainPredictor, f64)> {
         let Self { kind, parts, choice, member, parallelism, pause, .. } = *self;
         let spec = PlainSpec {
-            d: self.size().d,
+            d: scaler.width(),
             hidden: kind.widths().propensity,
             activation: kind.training().activation,
             dropout: choice.dropout,

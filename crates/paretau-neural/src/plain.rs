@@ -32,7 +32,7 @@ pub(crate) struct PlainWork {
 impl PlainPredictor {
     pub(crate) fn new(hidden: Vec<usize>, spec: &PlainSpec, scaler: Scaler, params: Vec<f32>) -> Result<Self> {
         let (net, layout) = spec.net();
-        if layout.len() != params.len() || scaler.mean.len() != spec.d || params.iter().any(|p| !p.is_finite()) {
+        if layout.len() != params.len() || scaler.width() != spec.d || params.iter().any(|p| !p.is_finite()) {
             return Err(Error::bad_model("a plain net's parameters do not fit its shape"));
         }
         Ok(Self { hidden, net, columns: Centres::new(&scaler), scaler, params })
@@ -52,7 +52,7 @@ impl PlainPredictor {
             }
             _ => {
                 work.rows.take_dense(x, &self.scaler, picked);
-                work.rows.dense_input(x.n_cols())
+                work.rows.dense_input(self.scaler.width())
             }
         };
         let input = input.map_err(failed)?;

@@ -6,7 +6,7 @@ use paretau_kernels::parallel::Parallelism;
 use paretau_kernels::product::{MatMut, MatRef};
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Centres, OutcomeScale, Rows, Scaler};
+use crate::data::{Centres, OutcomeScale, Pieces, Rows, Scaler};
 use crate::engine::{Input, Layout, Mode, Net, NetWork};
 use crate::error::failed;
 use crate::loss::OutcomeLoss;
@@ -35,6 +35,9 @@ pub(crate) struct MemberInfo {
     pub(crate) gives_propensity: bool,
     /// Whether far-out features are held back.
     pub(crate) clamps: bool,
+    /// Piecewise inputs beside the features.
+    #[serde(default)]
+    pub(crate) pieces: usize,
     /// Hidden units of a propensity net of its own, trained before.
     pub(crate) first_step: Option<Vec<usize>>,
 }
@@ -70,7 +73,8 @@ impl Predictor {
         first: Option<PlainPredictor>,
     ) -> Result<Self> {
         let nets = Nets::new(&info.spec, info.fluctuates);
-        if nets.layout.len() != params.len() || scaler.mean.len() != info.spec.d || scaler.scale.len() != info.spec.d {
+        let sound = scaler.width() == info.spec.d && scaler.scale.len() == scaler.mean.len();
+        if nets.layout.len() != params.len() || !sound {
             return Err(Error::bad_model("a member's parameters do not fit its shape"));
         }
         if !nets.layout.admits(&params) {
@@ -78,6 +82,11 @@ impl Predictor {
         }
         let outcome_encoders = nets.encoders.extract(&params, info.spec.head_reads.clone(), &mut Layout::default());
         Ok(Self { columns: Centres::new(&scaler), info, scaler, nets, params, outcome_encoders, first })
+    }
+
+    /// Feature columns.
+    pub(crate) fn n_features(&self) -> usize {
+        self.scaler.mean.len()
     }
 
     /// The same net with another net's propensity.
@@ -159,9 +168,10 @@ impl Predictor {
 
     pub(crate) fn state(&self) -> Result<State> {
         let mut state = State::new(&self.info)?;
-        let d = self.info.spec.d;
+        let d = self.n_features();
         state.put_f64("mean", &[d], self.scaler.mean.clone());
         state.put_f64("scale", &[d], self.scaler.scale.clone());
+        self.scaler.pieces.put(&mut state);
         state.tensors.insert("params".to_owned(), Tensor::F32(vec![self.params.len()], self.params.clone()));
         if let Some(first) = &self.first {
             first.put(&mut state, "first_params");
@@ -171,11 +181,14 @@ impl Predictor {
 
     pub(crate) fn from_state(state: &State) -> Result<Self> {
         let info: MemberInfo = state.parse()?;
-        let d = info.spec.d;
+        let Some(d) = info.spec.d.checked_sub(info.pieces) else {
+            return Err(Error::bad_model("a net's piecewise inputs make no sense"));
+        };
         let scaler = Scaler {
             mean: state.f64("mean", &[d])?.to_vec(),
             scale: state.f64("scale", &[d])?.to_vec(),
             clamps: info.clamps,
+            pieces: Pieces::read(state, info.pieces, d)?,
         };
         let Some(Tensor::F32(_, params)) = state.tensors.get("params") else {
             return Err(Error::bad_model("a member's parameters are missing"));
@@ -188,7 +201,7 @@ impl Predictor {
                     return Err(Error::bad_model("a member's propensity net is missing"));
                 };
                 let spec = PlainSpec {
-                    d,
+                    d: info.spec.d,
                     hidden: hidden.clone(),
                     activation: info.spec.activation,
                     dropout: 0.0,
@@ -204,15 +217,29 @@ impl Predictor {
     pub(crate) fn input_gradients(&self, x: &Features, rows: &[usize]) -> Result<(Vec<f64>, Vec<f64>)> {
         let mut batch = Rows::<f32>::default();
         batch.take_dense(x, &self.scaler, rows.iter().copied());
-        self.gradients(&batch, rows.len()).map_err(failed)
+        // Pieces move with their column, in units of its standard deviation.
+        let per_sd = |(j, slope): (usize, f64)| {
+            let scale = self.scaler.scale[j];
+            (j, if scale > 0.0 { slope / scale } else { 0.0 })
+        };
+        let slopes: Vec<Vec<(usize, f64)>> = match x {
+            Features::Dense(m) if !self.scaler.pieces.is_empty() => {
+                let of_row = |&i: &usize| self.scaler.pieces.slopes(m.row(i)).into_iter().map(per_sd).collect();
+                rows.iter().map(of_row).collect()
+            }
+            _ => vec![Vec::new(); rows.len()],
+        };
+        self.gradients(&batch, &slopes).map_err(failed)
     }
 
-    fn gradients(&self, batch: &Rows<f32>, n: usize) -> Result<(Vec<f64>, Vec<f64>), KernelError> {
+    fn gradients(&self, batch: &Rows<f32>, slopes: &[Vec<(usize, f64)>]) -> Result<(Vec<f64>, Vec<f64>), KernelError> {
+        let (n, columns) = (slopes.len(), self.n_features());
         let (d, r, width) = (self.info.spec.d, self.info.spec.representation, self.nets.encoders.outputs());
         let input = batch.dense_input(d)?;
         let mut encoded = self.nets.encoders.work::<f32>(n, true);
         self.nets.encoders.forward(&self.params, input, (n, Mode::Evaluation), &mut encoded, Parallelism::None)?;
-        let mut sizes = [vec![0.0; d], vec![0.0; d]];
+        let mut sizes = [vec![0.0; columns], vec![0.0; columns]];
+        let mut own = vec![0.0; columns];
         let outputs: Vec<(&Net, &std::ops::Range<usize>, usize)> = (self.nets.propensity.iter())
             .zip(self.info.spec.propensity.iter())
             .map(|(net, (_, reads))| (net, reads, 0))
@@ -231,9 +258,13 @@ impl Predictor {
             let mut d_x = vec![0.0_f32; n * d];
             let d_in = Some((MatMut::row_major(&mut d_x, n, d)?, false));
             self.nets.encoders.backward(&self.params, input, &mut encoded, (None, d_in), Parallelism::None)?;
-            for row in d_x.chunks_exact(d) {
-                for (j, v) in row.iter().enumerate().filter(|(j, _)| self.scaler.scale[*j] > 0.0) {
-                    sizes[kind][j] += f64::from(v.abs()) / n as f64;
+            for (row, slopes) in d_x.chunks_exact(d).zip(slopes) {
+                own.iter_mut().zip(row).for_each(|(own, v)| *own = f64::from(*v));
+                for (&(j, slope), v) in slopes.iter().zip(&row[columns..]) {
+                    own[j] += slope * f64::from(*v);
+                }
+                for (j, v) in own.iter().enumerate().filter(|(j, _)| self.scaler.scale[*j] > 0.0) {
+                    sizes[kind][j] += v.abs() / n as f64;
                 }
             }
         }

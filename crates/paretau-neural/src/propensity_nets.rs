@@ -6,7 +6,7 @@
 
 use paretau_core::{Design, Result};
 
-use crate::choose::best_of;
+use crate::choose::Rounds;
 use crate::estimator::{inside, run_all};
 use crate::member::Job;
 use crate::nets::{Keeping, NetKind};
@@ -14,7 +14,7 @@ use crate::plain::PlainPredictor;
 use crate::settings::Size;
 use crate::splits::TrainValid;
 
-/// One propensity net per member; dropout and L2 by the first one's validation loss.
+/// One propensity net per member; dropout, L2 and embedding by the first one's validation loss.
 pub(crate) fn propensity_nets(
     kind: &dyn NetKind,
     design: &Design,
@@ -22,7 +22,8 @@ pub(crate) fn propensity_nets(
     keeping: Keeping<'_>,
 ) -> Result<Vec<PlainPredictor>> {
     let size = Size { n: parts[0].train.len(), d: design.x().n_cols() };
-    let candidates = kind.candidates(size);
+    let rounds = Rounds::new(kind, design, size);
+    let candidates = &rounds.candidates;
     let train = |member: usize, choice, runs: usize, (pause, name): (Option<u64>, &str)| {
         let parallelism = inside(runs);
         let job = Job { kind, design, parts: &parts[member], choice, member, parallelism, from: None, pause };
@@ -30,8 +31,7 @@ pub(crate) fn propensity_nets(
     };
     let name = |k: usize| format!("separate-candidate{k}");
     let rung = kind.rung(size, candidates[0]);
-    let (best, first, _) =
-        best_of(candidates.len(), rung, |k, pause, runs| train(0, candidates[k], runs, (pause, &name(k))))?;
+    let (best, first, _) = rounds.best(rung, |k, pause, runs| train(0, candidates[k], runs, (pause, &name(k))))?;
     (0..candidates.len()).for_each(|k| keeping.1.release(&format!("{}-propensity", name(k))));
     let rest = parts.len() - 1;
     let choice = candidates[best];

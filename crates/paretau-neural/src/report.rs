@@ -25,6 +25,7 @@ pub(crate) fn report(
     // Choices of several ensembles are reported as their mean, by what each counts for.
     let mean = |f: &dyn Fn(&Choice) -> f64| ensembles.iter().map(|e| e.share * f(&e.choice)).sum::<f64>();
     out.note("members", parts.len() as f64);
+    out.note("bins", mean(&|c| c.bins as f64));
     out.note("dropout", mean(&|c| c.dropout));
     out.note("l2", mean(&|c| c.l2));
     out.note("gamma", mean(&|c| c.gamma));

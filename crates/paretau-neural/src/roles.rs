@@ -64,16 +64,21 @@ pub(crate) fn reading(design: &Design, members: &[Member]) -> Vec<Importance> {
     named.map(|(column, share)| Importance { name: column.name.clone(), share }).collect()
 }
 
-/// The mean size of each column's first-layer weights in one of several encoders side by side; 0 for columns that do not vary.
+/// The mean size of each column's first-layer weights in one of several encoders side by side; 0 for columns that do not vary. A column
+/// with piecewise-linear inputs is read as strongly as the mean of its inputs.
 fn first_layer(member: &Predictor, (encoder, encoders): (usize, usize)) -> Vec<f64> {
     let first = member.nets.encoders.first_weights();
     let units = first.cols / encoders;
-    let rows = member.params[first.range()].chunks_exact(first.cols).zip(&member.scaler.scale);
-    rows.map(|(row, scale)| {
+    let scaler = &member.scaler;
+    let d = scaler.mean.len();
+    let (mut sums, mut counts) = (vec![0.0; d], vec![0.0; d]);
+    let owners = (0..d).chain(scaler.pieces.owners());
+    for (j, row) in owners.zip(member.params[first.range()].chunks_exact(first.cols)) {
         let own = &row[encoder * units..(encoder + 1) * units];
-        if *scale == 0.0 { 0.0 } else { own.iter().map(|w| f64::from(w.abs())).sum::<f64>() / units as f64 }
-    })
-    .collect()
+        sums[j] += own.iter().map(|w| f64::from(w.abs())).sum::<f64>() / units as f64;
+        counts[j] += 1.0;
+    }
+    (0..d).map(|j| if scaler.scale[j] == 0.0 { 0.0 } else { sums[j] / counts[j] }).collect()
 }
 
 fn label(reading: &Reading, j: usize) -> Role {
@@ -90,7 +95,7 @@ fn label(reading: &Reading, j: usize) -> Role {
 }
 
 fn read(member: &Predictor, design: &Design, rows: &[usize]) -> Result<Reading> {
-    let d = member.info.spec.d;
+    let d = member.n_features();
     let mut strength = [0, 1, 2].map(|encoder| first_layer(member, (encoder, 3)));
     let mean = strength.iter().flatten().sum::<f64>() / (3 * d) as f64;
     if mean > 0.0 {

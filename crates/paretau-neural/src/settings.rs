@@ -1,6 +1,6 @@
 //! From parameters to concrete numbers: the named sets, the size of the data, and what was chosen on validation rows.
 
-use crate::config::{Optimiser, SettingsName};
+use crate::config::{Embedding, Optimiser, SettingsName};
 use crate::engine::Activation;
 use crate::model::RepSpec;
 use crate::model::repnet::{OUTCOME, PROPENSITY};
@@ -19,6 +19,8 @@ pub(crate) const BLOCK: usize = 100;
 /// What validation rows decide.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Choice {
+    /// Bins per column of piecewise-linear inputs; 0 for none.
+    pub(crate) bins: usize,
     /// Share of hidden units dropped.
     pub(crate) dropout: f64,
     /// L2 strength.
@@ -60,7 +62,7 @@ pub(crate) struct Widths {
 }
 
 impl dyn NetKind + '_ {
-    /// The nets.
+    /// The nets; `size.d` counts the columns they read.
     pub(crate) fn spec(&self, size: Size, choice: Choice) -> RepSpec {
         let (training, widths) = (self.training(), self.widths());
         let whole = self.arrangement(widths.propensity);
@@ -151,9 +153,16 @@ impl dyn NetKind + '_ {
         self.can_pause().then(|| self.training_plan(size, choice).stages[0].min_steps)
     }
 
-    /// What to try on validation rows: what the user fixed stays fixed.
-    pub(crate) fn candidates(&self, size: Size) -> Vec<Choice> {
+    /// Whether candidates are tried without piecewise-linear inputs, and the best of them with them.
+    pub(crate) fn embedding_is_open(&self) -> bool {
+        self.training().embedding.is_none() && !self.settings().is_paper()
+    }
+
+    /// What to try on validation rows: what the user fixed stays fixed. `numbers` says whether columns suit piecewise-linear inputs.
+    pub(crate) fn candidates(&self, size: Size, numbers: bool) -> Vec<Choice> {
         let (training, settings) = (self.training(), self.settings());
+        let piecewise = self.embedding_is_open() || training.embedding == Some(Embedding::Piecewise);
+        let bins = if numbers && piecewise { training.bins } else { 0 };
         let natural = 4.0 / size.n.max(1) as f64;
         let gamma = self.gamma().unwrap_or(1.0);
         let paper = match settings {
@@ -163,7 +172,7 @@ impl dyn NetKind + '_ {
         };
         let l2 = training.l2.unwrap_or(if settings.is_paper() { 0.01 } else { natural });
         let open_l2 = training.l2.is_none() && !settings.is_paper();
-        let choice = |dropout, l2| Choice { dropout, l2, gamma, part: Part::Whole };
+        let choice = |dropout, l2| Choice { bins, dropout, l2, gamma, part: Part::Whole };
         match training.dropout.or(paper) {
             // Ten times the decay helps small nets on clean data as much as dropout does, so it is tried without dropout too.
             Some(dropout) if open_l2 => vec![choice(dropout, l2), choice(dropout, STRONG * natural)],
@@ -207,7 +216,7 @@ mod tests {
     fn tried(training: TrainingConfig, settings: SettingsName, d: usize) -> Vec<(f64, f64)> {
         let config = DpswConfig { settings, training, ..(DPSW_NORM.preset)() };
         let kind: &dyn NetKind = &config;
-        kind.candidates(Size { n: 1000, d }).iter().map(|choice| (choice.dropout, choice.l2)).collect()
+        kind.candidates(Size { n: 1000, d }, true).iter().map(|choice| (choice.dropout, choice.l2)).collect()
     }
 
     #[test]
@@ -229,5 +238,19 @@ mod tests {
         let both = TrainingConfig { l2: Some(0.5), ..fixed.clone() };
         assert_eq!(tried(both, SettingsName::Default, 10), [(0.0, 0.5)]);
         assert_eq!(tried(fixed, SettingsName::PaperSynthetic, 10), [(0.0, 0.01)]);
+    }
+
+    #[test]
+    fn pieces_are_open_by_default_and_never_in_a_papers_settings() {
+        let bins = |embedding, settings, numbers| {
+            let training = TrainingConfig { embedding, ..TrainingConfig::default() };
+            let config = DpswConfig { settings, training, ..(DPSW_NORM.preset)() };
+            let kind: &dyn NetKind = &config;
+            (kind.candidates(Size { n: 1000, d: 5 }, numbers)[0].bins, kind.embedding_is_open())
+        };
+        let (ours, paper) = (SettingsName::Default, SettingsName::PaperAcic);
+        assert_eq!([bins(None, ours, true), bins(None, ours, false)], [(8, true), (0, true)]);
+        assert_eq!([bins(Some(Embedding::Plain), ours, true), bins(None, paper, true)], [(0, false), (0, false)]);
+        assert_eq!(bins(Some(Embedding::Piecewise), paper, true), (8, false));
     }
 }

@@ -11,7 +11,7 @@ use paretau_kernels::parallel::Parallelism;
 use paretau_kernels::real::Real;
 use paretau_kernels::soft_pareto_options::SoftParetoOptions;
 use paretau_kernels::weights::Weighting;
-use paretau_neural::data::{Sample, Table};
+use paretau_neural::data::{Pieces, Sample, Table};
 use paretau_neural::engine::{Activation, Adam, AdamRates, Norm};
 use paretau_neural::loss::{Balance, OutcomeLoss, Penalty};
 use paretau_neural::model::repnet::{OUTCOME, PROPENSITY};
@@ -28,7 +28,7 @@ fn sample<T: Real>(case: &Value, d: usize) -> Sample<T> {
     let n = y.len();
     let binary = case["binary"].as_bool().unwrap();
     Sample {
-        table: Table::Dense { d, values: numbers(&case["x"]) },
+        table: Table::Dense { d, values: numbers(&case["x"]), pieces: Pieces::default() },
         t: (0..n).map(|i| u8::from(i >= n0)).collect(),
         weight: vec![T::ONE; n],
         known_logit: None,

@@ -167,6 +167,52 @@ fn outcome_gradients_reach_instruments_and_confounders_through_the_weights() {
 }
 
 #[test]
+fn cross_entropy_and_separation_move_the_first_encoder_alone() {
+    let sample = sample(60, 4, false);
+    let batch = batch(&sample);
+    let soft = Weighting::SoftParetoNorm(SoftParetoOptions::default());
+    let plain = Objective { penalty: penalty(Balance::None), ..objective(soft) };
+    for (norm, taught) in [
+        (Norm::None, Objective { instruments: 0.8, ..plain.clone() }),
+        (Norm::Batch, Objective { instruments: 0.8, ..plain.clone() }),
+        (Norm::None, Objective { separation: 0.6, ..plain.clone() }),
+        (Norm::None, Objective { instruments: 0.8, separation: 0.6, weighting: Weighting::Uniform, ..plain.clone() }),
+    ] {
+        let spec = RepSpec { norm, ..spec(3) };
+        let run = |objective: &Objective, params: Option<&[f64]>| {
+            let mut model = RepNet::<f64>::new(spec.clone(), objective.clone(), &sample, 60).unwrap();
+            let params = params.map_or_else(|| common::params(&model), <[f64]>::to_vec);
+            let mut grads = vec![0.0; params.len()];
+            model.begin(&sample, &batch).unwrap();
+            let loss = model.loss(OUTCOME, &sample, (&params, &mut grads), Parallelism::None).unwrap();
+            (loss, grads, params, model.nets().encoders.range())
+        };
+        // Without weights the outcome loss does not move Γ: those parameters of the encoders are Γ's.
+        let (_, still, mut params, encoders) = run(&Objective { weighting: Weighting::Uniform, ..plain.clone() }, None);
+        let untaught = Objective { instruments: 0.0, separation: 0.0, ..taught.clone() };
+        let (_, grads, _, _) = run(&taught, None);
+        let (_, without, _, _) = run(&untaught, None);
+        let mut moved = 0.0_f64;
+        for i in encoders {
+            if still[i] != 0.0 {
+                assert!((grads[i] - without[i]).abs() < 1e-12, "{i}: {} {}", grads[i], without[i]);
+                continue;
+            }
+            let keep = params[i];
+            let mut at = |value: f64| {
+                params[i] = value;
+                run(&taught, Some(&params)).0
+            };
+            let numeric = (at(keep + 1e-6) - at(keep - 1e-6)) / 2e-6;
+            params[i] = keep;
+            assert!((numeric - grads[i]).abs() < 1e-6, "{taught:?} {i}: {numeric} {}", grads[i]);
+            moved = moved.max((grads[i] - without[i]).abs());
+        }
+        assert!(moved > 1e-3, "{moved}");
+    }
+}
+
+#[test]
 fn all_four_losses_of_ganite() {
     use paretau_neural::model::Ganite;
     for (binary, norm) in [(false, Norm::None), (true, Norm::None), (false, Norm::Batch), (true, Norm::Batch)] {

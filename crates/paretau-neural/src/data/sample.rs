@@ -78,7 +78,12 @@ impl<T: Real> Sample<T> {
 
     /// Prepares a design; `rows` are the training rows, which alone decide scales and shares.
     pub fn new(design: &Design, rows: &[usize]) -> Result<(Self, Scaler, OutcomeScale)> {
-        let scaler = Scaler::fit(design.x(), rows);
+        Self::with_pieces(design, rows, 0)
+    }
+
+    /// The same with up to `bins` pieces per column.
+    pub fn with_pieces(design: &Design, rows: &[usize], bins: usize) -> Result<(Self, Scaler, OutcomeScale)> {
+        let scaler = Scaler::fit(design.x(), rows).with_pieces(design.x(), rows, bins);
         let table = Table::new(design.x(), &scaler)?;
         let scale = OutcomeScale::fit(design.y(), rows, design.outcome());
         let y: Vec<T> = design.y().iter().map(|v| T::from_f64((v - scale.mean) / scale.sd)).collect();

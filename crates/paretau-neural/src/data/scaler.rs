@@ -3,15 +3,15 @@
 use paretau_core::{Error, Features, Result};
 use paretau_kernels::real::Real;
 use paretau_kernels::simd::{Vectorised, dispatch};
-use serde::{Deserialize, Serialize};
 
+use super::pieces::Pieces;
 use super::table::stays_sparse;
 
 /// Standardised values are held within this many standard deviations: one wild cell must not own a batch.
 const FARTHEST: f64 = 10.0;
 
 /// Centre and scale of every column; a column that does not vary gets scale 0 and is read as 0.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Scaler {
     /// Means.
     pub mean: Vec<f64>,
@@ -19,6 +19,8 @@ pub struct Scaler {
     pub scale: Vec<f64>,
     /// Whether far-out values are held back. Sparse columns are standardised inside a product, where they cannot be.
     pub clamps: bool,
+    /// Further inputs beside the standardised values.
+    pub pieces: Pieces,
 }
 
 struct Standardised<'a, T> {
@@ -69,20 +71,26 @@ impl Scaler {
                 if sd > 1e-13 * largest[j] && sd.is_normal() { 1.0 / sd } else { 0.0 }
             })
             .collect();
-        Self { mean, scale, clamps: !stays_sparse(x) }
+        Self { mean, scale, clamps: !stays_sparse(x), pieces: Pieces::default() }
     }
 
-    /// A standardised value.
-    #[inline]
-    pub fn apply(&self, j: usize, value: f64) -> f64 {
-        let value = (value - self.mean[j]) * self.scale[j];
-        if self.clamps { value.clamp(-FARTHEST, FARTHEST) } else { value }
+    /// The same with up to `bins` pieces per column beside the standardised values, learned from the same rows.
+    #[must_use]
+    pub fn with_pieces(self, x: &Features, rows: &[usize], bins: usize) -> Self {
+        Self { pieces: Pieces::fit(x, rows, bins), ..self }
     }
 
-    /// Writes a standardised row.
-    pub fn apply_row<T: Real>(&self, row: &[f64], out: &mut [T]) {
+    /// Inputs of a net: columns and pieces.
+    pub fn width(&self) -> usize {
+        self.mean.len() + self.pieces.len()
+    }
+
+    /// Appends a standardised row.
+    pub fn extend_row<T: Real>(&self, row: &[f64], out: &mut Vec<T>) {
         let far = if self.clamps { FARTHEST } else { f64::INFINITY };
-        dispatch(Standardised { row, mean: &self.mean, scale: &self.scale, far, out });
+        let start = out.len();
+        out.resize(start + row.len(), T::ZERO);
+        dispatch(Standardised { row, mean: &self.mean, scale: &self.scale, far, out: &mut out[start..] });
     }
 
     /// Number of columns that do not vary.
@@ -136,7 +144,9 @@ mod tests {
             assert!((a.scale[j] - b.scale[j]).abs() <= 1e-3 * a.scale[j].abs());
         }
         assert_eq!(a.n_constant(), 1);
-        assert_eq!(a.apply(1, 7.0), 0.0);
-        assert!((a.apply(2, 1e12 + 4.0) - 1.224_744_871).abs() < 1e-6);
+        let mut row = Vec::<f64>::new();
+        a.extend_row(&[0.0, 7.0, 1e12 + 4.0], &mut row);
+        assert_eq!(row[1], 0.0);
+        assert!((row[2] - 1.224_744_871).abs() < 1e-6);
     }
 }

@@ -6,6 +6,7 @@ use paretau_kernels::product::MatRef;
 use paretau_kernels::real::Real;
 use paretau_kernels::sparse::{CsrView, Standardise};
 
+use super::pieces::Pieces;
 use super::scaler::Scaler;
 use crate::engine::Input;
 
@@ -15,12 +16,14 @@ const FULL: f64 = 0.25;
 /// Features of all rows.
 #[derive(Debug, Clone)]
 pub enum Table<T> {
-    /// Standardised values, row after row.
+    /// Standardised values and, behind them, their positions among the pieces, row after row.
     Dense {
         /// Columns.
         d: usize,
-        /// Values.
+        /// Values and positions.
         values: Vec<T>,
+        /// What the positions are expanded to in a batch.
+        pieces: Pieces,
     },
     /// Scaled values in compressed rows, not yet centred.
     Sparse(SparseTable<T>),
@@ -70,11 +73,26 @@ pub(super) fn stays_sparse(x: &Features) -> bool {
     }
 }
 
+/// Calls `f` with the values of each row, zeros of sparse rows among them.
+fn for_each_row(x: &Features, rows: impl IntoIterator<Item = usize>, mut f: impl FnMut(&[f64])) {
+    match x {
+        Features::Dense(m) => rows.into_iter().for_each(|i| f(m.row(i))),
+        Features::Sparse(m) => {
+            let mut whole = vec![0.0; m.n_cols()];
+            for i in rows {
+                let (columns, values) = m.row(i);
+                columns.iter().zip(values).for_each(|(&j, &v)| whole[j as usize] = v);
+                f(&whole);
+                columns.iter().for_each(|&j| whole[j as usize] = 0.0);
+            }
+        }
+    }
+}
+
 impl<T: Real> Table<T> {
     /// The features as `scaler` sees them.
     pub fn new(x: &Features, scaler: &Scaler) -> Result<Self> {
         Scaler::check(x)?;
-        let d = x.n_cols();
         match x {
             Features::Sparse(m) if stays_sparse(x) => {
                 let mut rows = Rows::default();
@@ -83,17 +101,21 @@ impl<T: Real> Table<T> {
                 Ok(Self::Sparse(SparseTable { indptr, indices, values, columns: Centres::new(scaler) }))
             }
             _ => {
-                let mut rows = Rows { dense: Vec::with_capacity(x.n_rows() * d), ..Rows::default() };
-                rows.take_dense(x, scaler, 0..x.n_rows());
-                Ok(Self::Dense { d, values: rows.dense })
+                let (d, pieces) = (x.n_cols(), scaler.pieces.clone());
+                let mut values = Vec::with_capacity(x.n_rows() * (d + pieces.n_columns()));
+                for_each_row(x, 0..x.n_rows(), |row| {
+                    scaler.extend_row(row, &mut values);
+                    pieces.positions(row, &mut values);
+                });
+                Ok(Self::Dense { d, values, pieces })
             }
         }
     }
 
-    /// Number of columns.
+    /// Number of columns that a net reads.
     pub fn n_cols(&self) -> usize {
         match self {
-            Self::Dense { d, .. } => *d,
+            Self::Dense { d, pieces, .. } => *d + pieces.len(),
             Self::Sparse(s) => s.columns.mean.len(),
         }
     }
@@ -102,9 +124,14 @@ impl<T: Real> Table<T> {
     pub fn gather(&self, rows: &[usize], out: &mut Rows<T>) {
         out.n = rows.len();
         match self {
-            Self::Dense { d, values } => {
+            Self::Dense { d, values, pieces } => {
                 out.dense.clear();
-                rows.iter().for_each(|&i| out.dense.extend_from_slice(&values[i * d..(i + 1) * d]));
+                let stored = d + pieces.n_columns();
+                for &i in rows {
+                    let (row, positions) = values[i * stored..(i + 1) * stored].split_at(*d);
+                    out.dense.extend_from_slice(row);
+                    pieces.expand(positions, &mut out.dense);
+                }
             }
             Self::Sparse(s) => {
                 out.start_sparse();
@@ -123,7 +150,7 @@ impl<T: Real> Rows<T> {
     /// Buffers for up to `capacity` rows of `table`.
     pub fn with_capacity(table: &Table<T>, capacity: usize) -> Self {
         match table {
-            Table::Dense { d, .. } => Self { dense: Vec::with_capacity(capacity * d), ..Self::default() },
+            Table::Dense { .. } => Self { dense: Vec::with_capacity(capacity * table.n_cols()), ..Self::default() },
             Table::Sparse(s) => {
                 // The fullest rows decide, so that no batch makes the buffers grow.
                 let mut lengths: Vec<usize> = s.indptr.windows(2).map(|w| w[1] - w[0]).collect();
@@ -164,24 +191,14 @@ impl<T: Real> Rows<T> {
     pub fn take_dense(&mut self, x: &Features, scaler: &Scaler, rows: impl IntoIterator<Item = usize>) {
         self.dense.clear();
         self.n = 0;
-        for i in rows {
-            match x {
-                Features::Dense(m) => {
-                    let start = self.dense.len();
-                    self.dense.resize(start + m.n_cols(), T::ZERO);
-                    scaler.apply_row(m.row(i), &mut self.dense[start..]);
-                }
-                Features::Sparse(m) => {
-                    let start = self.dense.len();
-                    self.dense.extend((0..m.n_cols()).map(|j| T::from_f64(scaler.apply(j, 0.0))));
-                    let (columns, values) = m.row(i);
-                    for (&j, &v) in columns.iter().zip(values) {
-                        self.dense[start + j as usize] = T::from_f64(scaler.apply(j as usize, v));
-                    }
-                }
-            }
+        let mut positions = Vec::new();
+        for_each_row(x, rows, |row| {
+            scaler.extend_row(row, &mut self.dense);
+            positions.clear();
+            scaler.pieces.positions::<T>(row, &mut positions);
+            scaler.pieces.expand(&positions, &mut self.dense);
             self.n += 1;
-        }
+        });
     }
 
     /// What a net reads after [`Rows::take_dense`].
@@ -198,7 +215,7 @@ impl<T: Real> Rows<T> {
     /// What a net reads after [`Table::gather`].
     pub fn input<'a>(&'a self, table: &'a Table<T>) -> Result<Input<'a, T>, KernelError> {
         match table {
-            Table::Dense { d, .. } => self.dense_input(*d),
+            Table::Dense { .. } => self.dense_input(table.n_cols()),
             Table::Sparse(s) => self.sparse_input(&s.columns),
         }
     }

@@ -4,6 +4,7 @@ pub mod balance;
 pub mod independence;
 pub mod outcome;
 pub mod propensity;
+pub mod separation;
 pub mod targeted;
 
 pub use balance::{Balance, BalanceWork, Penalty};

@@ -1,7 +1,7 @@
 //! The representation net: encoders, propensity net, two outcome heads, and the losses of its two phases.
 //!
 //! Phase 0 moves the propensity net alone. Phase 1 moves encoders and heads with the propensity's parameters frozen, but its
-//! inputs are not: gradients run through the weights into Γ and Δ.
+//! inputs are not: gradients run through the weights into Γ and Δ. On wish the propensity's cross-entropy moves Γ too, and Γ alone.
 //!
 //! Rows of a batch are controls first, so each head reads a block of rows, and encoders' outputs are columns
 //! `[Γ | Δ | Υ]`, so the propensity net reads the first columns and the heads the last ones: nothing is copied together.
@@ -12,6 +12,7 @@ use paretau_core::Result;
 use paretau_kernels::error::KernelError;
 use paretau_kernels::fallback::{FallBack, TailFit};
 use paretau_kernels::parallel::Parallelism;
+use paretau_kernels::product::MatMut;
 use paretau_kernels::real::Real;
 use paretau_kernels::weights::{Weigher, WeightReport, Weighting};
 
@@ -24,7 +25,7 @@ use crate::error::failed;
 use crate::loss::balance::Stripe;
 use crate::loss::independence::IndependenceWork;
 use crate::loss::targeted::{Fluctuation, targeted};
-use crate::loss::{Balance, BalanceWork, propensity};
+use crate::loss::{Balance, BalanceWork, propensity, separation};
 use crate::weigh::{khat, log_weight};
 
 /// Phase of the propensity net.
@@ -79,6 +80,9 @@ pub struct RepNet<T> {
     g_w: Vec<f64>,
     g_logit: Vec<f64>,
     d_logit: Vec<T>,
+    /// What the cross-entropy pulls the logits by for Γ's sake, and the derivatives of the logits by what the propensity net reads.
+    d_taught: Vec<T>,
+    slopes: Vec<T>,
     fresh: bool,
     gathered: Gathered,
 }
@@ -113,6 +117,8 @@ impl<T: Real> RepNet<T> {
             g_w: row64(),
             g_logit: row64(),
             d_logit: row(),
+            d_taught: row(),
+            slopes: Vec::new(),
             fresh: false,
             gathered: Gathered::default(),
             spec,
@@ -129,6 +135,12 @@ impl<T: Real> RepNet<T> {
     /// Whether the weights depend on the propensity.
     fn weighs(&self) -> bool {
         self.objective.gamma > 0.0 && !matches!(self.objective.weighting, Weighting::Uniform | Weighting::InverseShare)
+    }
+
+    /// Whether the propensity's cross-entropy moves the first encoder, which then the propensity net reads first.
+    fn teaches(&self) -> bool {
+        let reads_first = self.spec.propensity.as_ref().is_some_and(|(_, reads)| reads.start == 0);
+        self.objective.instruments > 0.0 && reads_first
     }
 
     pub(super) fn width(&self) -> (usize, usize) {
@@ -223,7 +235,7 @@ impl<T: Real> RepNet<T> {
         self.encode(sample, params, parallelism)?;
         let (n, n0, width) = (self.t.len(), self.n0, self.width());
         let joint = self.objective.joint > 0.0 || self.objective.targeted > 0.0;
-        if joint || (self.weighs() && !self.known) {
+        if joint || self.teaches() || (self.weighs() && !self.known) {
             self.run_propensity(params, joint, parallelism)?;
         }
         let report = self.weigh(sample)?;
@@ -285,6 +297,16 @@ impl<T: Real> RepNet<T> {
             self.d_logit.iter_mut().zip(&self.g_logit).for_each(|(d, g)| *d += T::from_f64(*g));
         }
 
+        let teaches = self.teaches();
+        if let (true, Some(work)) = (teaches, &self.propensity_work) {
+            self.d_taught.clear();
+            self.d_taught.resize(n, T::ZERO);
+            let strength = self.objective.instruments;
+            let ce = propensity::cross_entropy(work.output(), n0, &self.coefficients, &mut self.d_taught);
+            self.d_taught.iter_mut().for_each(|d| *d *= T::from_f64(strength));
+            loss += strength * ce;
+        }
+
         // Back through the heads and the propensity net into the encoders' outputs.
         let (z, d_z) = self.encoded.output_and_gradient();
         d_z.fill(T::ZERO);
@@ -299,7 +321,9 @@ impl<T: Real> RepNet<T> {
             let d_in = columns_mut(d_z, width, rows, &self.spec.head_reads)?;
             self.nets.heads[arm].backward(params, input, work, (Some(grads), Some((d_in, true))), parallelism)?;
         }
-        if (joint || through_weights)
+        if teaches {
+            self.teach(params, parallelism)?;
+        } else if (joint || through_weights)
             && let (Some(net), Some(work), Some((_, reads))) =
                 (&self.nets.propensity, &mut self.propensity_work, &self.spec.propensity)
         {
@@ -309,6 +333,7 @@ impl<T: Real> RepNet<T> {
             let own = if joint { Some(&mut *grads) } else { None };
             net.backward(params, input, work, (own, Some((d_in, true))), parallelism)?;
         }
+        let (z, d_z) = self.encoded.output_and_gradient();
         let penalty = self.objective.penalty;
         if penalty.strength > 0.0 && penalty.balance != Balance::None && n0 > 0 && n0 < n {
             let stripe = Stripe { width: width.0, start: self.spec.balanced * width.1, k: width.1, n0 };
@@ -319,8 +344,41 @@ impl<T: Real> RepNet<T> {
             loss += self.independence.add(strength, (z, d_z), (self.spec.groups, width.1, n0));
         }
         let input = self.rows.input(&sample.table)?;
-        self.nets.encoders.backward(params, input, &mut self.encoded, (Some(grads), None), parallelism)?;
+        self.nets.encoders.backward(params, input, &mut self.encoded, (Some(&mut *grads), None), parallelism)?;
+        if self.objective.separation > 0.0 {
+            let first = self.nets.encoders.first_weights();
+            let shape = (self.spec.groups, first.cols / self.spec.groups);
+            let at = (&params[first.range()], &mut grads[first.range()]);
+            loss += separation::add(self.objective.separation, at, shape);
+        }
         Ok(loss)
+    }
+
+    /// Back through the propensity net into the encoders it reads: the outcome loss's pull on the weights into all of them, that of the
+    /// cross-entropy into the first alone. A row has one logit, so one pass that finds its slopes serves both.
+    fn teach(&mut self, params: &[T], parallelism: Parallelism) -> Result<(), KernelError> {
+        let (width, n) = (self.width(), self.t.len());
+        let (Some(net), Some(work), Some((_, reads))) =
+            (&self.nets.propensity, &mut self.propensity_work, &self.spec.propensity)
+        else {
+            return Ok(());
+        };
+        let (z, d_z) = self.encoded.output_and_gradient();
+        let read = reads.len() * width.1;
+        self.slopes.resize(n * read, T::ZERO);
+        work.d_output().fill(T::ONE);
+        let input = Input::Dense(columns(z, width, 0..n, reads)?);
+        let slopes = MatMut::row_major(&mut self.slopes, n, read)?;
+        net.backward(params, input, work, (None, Some((slopes, false))), parallelism)?;
+        let pulls = self.d_logit.iter().zip(&self.d_taught);
+        for ((row, slopes), (pull, taught)) in
+            d_z.chunks_exact_mut(width.0).zip(self.slopes.chunks_exact(read)).zip(pulls)
+        {
+            for (l, (d, slope)) in row.iter_mut().zip(slopes).enumerate() {
+                *d += *slope * if l < width.1 { *pull + *taught } else { *pull };
+            }
+        }
+        Ok(())
     }
 
     /// Tail shape of the last batch's balancing weights before smoothing, as importance samplers diagnose it.

@@ -12,7 +12,7 @@ use crate::loss::{OutcomeLoss, Penalty};
 /// Encoders side by side, a propensity net on some of them, two outcome heads on some of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RepSpec {
-    /// Feature columns.
+    /// Columns that encoders read: features, and pieces beside them.
     pub d: usize,
     /// Number of encoders: 3 for (Γ, Δ, Υ), 2 for (Δ, Υ), 1 for one shared representation.
     pub groups: usize,
@@ -58,6 +58,10 @@ pub struct Objective {
     pub targeted: f64,
     /// Strength of the independence penalty between encoders.
     pub independence: f64,
+    /// Strength of the cross-entropy of the propensity net, its parameters frozen, in the loss of the first encoder alone.
+    pub instruments: f64,
+    /// Strength of the penalty on what the first encoder reads and the others read too.
+    pub separation: f64,
 }
 
 /// A normalisation by its name, or as the flag that it once was.

@@ -16,8 +16,8 @@ use crate::model::Objective;
 use crate::model::repnet::{OUTCOME, PROPENSITY as PROPENSITY_PHASE};
 use crate::settings::{BLOCK, Widths};
 use crate::specs::{
-    BALANCE, EPS, INDEPENDENCE, JOINT_PROPENSITY_RATE, KAPPA, LOSS, PROPENSITY, SETTINGS, TRAINING, TRUNCATE, UNITS,
-    joined, spec, total, weighting,
+    BALANCE, EPS, INDEPENDENCE, JOINT_PROPENSITY_RATE, KAPPA, LOSS, NOT_NEGATIVE, PROPENSITY, SETTINGS, TRAINING,
+    TRUNCATE, UNITS, joined, spec, total, weighting,
 };
 use crate::train::{Plan, Run, Trained};
 
@@ -38,6 +38,10 @@ pub struct DisentangledConfig<S> {
     pub balance: BalanceConfig,
     /// Strength of the independence penalty.
     pub independence: f64,
+    /// Strength of the propensity's cross-entropy on Γ alone.
+    pub instruments: Option<f64>,
+    /// Strength of the penalty on what Γ reads and the other encoders read too.
+    pub separation: Option<f64>,
     /// Hidden units of the propensity net.
     pub propensity: Option<Vec<usize>>,
     /// Learning rate of the propensity net.
@@ -115,6 +119,8 @@ impl<S: Default> DisentangledConfig<S> {
             gamma,
             balance: BalanceConfig::default(),
             independence: 0.0,
+            instruments: None,
+            separation: None,
             propensity: None,
             propensity_rate: None,
             schedule: None,
@@ -127,6 +133,11 @@ impl<S: Default> DisentangledConfig<S> {
     }
 }
 
+/// Strength of the propensity's cross-entropy on Γ by default.
+const INSTRUMENTS: f64 = 0.1;
+/// Strength of the penalty on what Γ and other encoders read by default.
+const SEPARATION: f64 = 0.03;
+
 /// Propensities nearer to 0 or 1 than this are extreme by default.
 pub(super) const TRUNCATE_AT: f64 = 0.1;
 
@@ -138,6 +149,16 @@ const GAMMA: ParamSpec = spec(
 
 const ENCODERS: &[ParamSpec] = &[
     INDEPENDENCE,
+    spec(
+        "instruments",
+        ParamKind::Auto(&NOT_NEGATIVE),
+        "Strength of the propensity's cross-entropy in Γ's loss, which makes Γ read what drives the treatment; with 0, as in the paper, Γ learns through the weights alone.",
+    ),
+    spec(
+        "separation",
+        ParamKind::Auto(&NOT_NEGATIVE),
+        "Strength of a penalty on Γ's first-layer weights of those columns that Δ and Υ read.",
+    ),
     PROPENSITY,
     JOINT_PROPENSITY_RATE,
     spec(
@@ -257,6 +278,7 @@ impl<S: Smoothing> NetKind for DisentangledConfig<S> {
     }
 
     fn train(&self, nets: NetJob, run: &Run<'_, f32>, keeping: Keeping<'_>) -> Result<(Trained<f32>, Vec<f32>)> {
+        let paper = self.settings.is_paper();
         let objective = Objective {
             loss: loss_for(self.loss, run.sample.outcome),
             weighting: self.weighting.with_options(self.truncate, self.smoothing.options(self.settings)),
@@ -266,6 +288,8 @@ impl<S: Smoothing> NetKind for DisentangledConfig<S> {
             joint: 0.0,
             targeted: 0.0,
             independence: self.independence,
+            instruments: self.instruments.unwrap_or(if paper { 0.0 } else { INSTRUMENTS }),
+            separation: self.separation.unwrap_or(if paper { 0.0 } else { SEPARATION }),
         };
         train_representations(nets, objective, run, keeping)
     }

@@ -63,6 +63,8 @@ pub(super) fn plain_objective(loss: OutcomeLoss) -> Objective {
         joint: 0.0,
         targeted: 0.0,
         independence: 0.0,
+        instruments: 0.0,
+        separation: 0.0,
     }
 }
 

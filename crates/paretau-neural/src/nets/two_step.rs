@@ -182,6 +182,8 @@ impl NetKind for TwoStepConfig {
             gamma: nets.choice.gamma,
             penalty: self.balance.penalty(self.settings),
             independence: self.independence,
+            instruments: 0.0,
+            separation: 0.0,
             ..plain_objective(loss_for(self.loss, run.sample.outcome))
         };
         train_representations(nets, objective, run, keeping)

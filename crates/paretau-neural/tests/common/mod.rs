@@ -66,6 +66,8 @@ pub(crate) fn objective(weighting: Weighting) -> Objective {
         joint: 0.0,
         targeted: 0.0,
         independence: 0.0,
+        instruments: 0.0,
+        separation: 0.0,
     }
 }
 

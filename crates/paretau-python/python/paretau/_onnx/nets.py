@@ -18,6 +18,26 @@ def standardised(graph: Graph, x: Value, mean: np.ndarray, scale: np.ndarray, *,
     return graph.clamped(z, -_FARTHEST, _FARTHEST) if clamps else z
 
 
+def with_pieces(graph: Graph, x: Value, z: Value, state: State) -> Value:
+    """Standardised features with the piecewise-linear inputs of their columns beside them."""
+    edges, scales = state["piece_edges"], state["piece_scales"]
+    columns: list[int] = []
+    starts: list[float] = []
+    halves: list[float] = []
+    at = 0
+    for column, bins in state["piece_columns"].tolist():
+        own = edges[at : at + bins + 1]
+        columns += [column] * bins
+        starts += own[:-1].tolist()
+        halves += (0.5 * own[1:] - 0.5 * own[:-1]).tolist()
+        at += bins + 1
+    # Halves, so that the two ends of all numbers are no overflow apart.
+    above = graph.subtract(graph.scaled(graph.columns(x, columns), 0.5), graph.constant([0.5 * np.array(starts)]))
+    share = graph.clamped(graph.op("Div", above, graph.constant([np.array(halves)])), 0.0, 1.0)
+    pieces = graph.add(graph.multiply(share, graph.constant([scales[:, 0]])), graph.constant([scales[:, 1]]))
+    return graph.beside([z, pieces])
+
+
 class Layers:
     """Parameters in their order, and the nets that are made of them."""
 
@@ -106,6 +126,8 @@ def _net_outcomes(graph: Graph, state: State, x: Value) -> tuple[Value, Value]:
     r, groups, hidden = spec["representation"], spec["groups"], spec["activation"]
     layers = Layers(graph, state["params"])
     z = standardised(graph, x, state["mean"], state["scale"], clamps=info["clamps"])
+    if info.get("pieces"):
+        z = with_pieces(graph, x, z, state)
     codes = layers.net(z, spec["d"], groups, [*spec["encoder"], r], hidden, spec["representation_activation"], norm)
     if spec["propensity"] is not None:
         widths, reads = spec["propensity"]
