@@ -198,7 +198,11 @@ fn attributes(entry: &Value) -> Vec<(&'static str, &'static str, &'static str)> 
             "arrays, list of str",
             "The line of the effect, and the encoded columns that its coefficients belong to.",
         )),
-        "neural" => out.push(("history_, roles_", "list of dict, dict", "Losses over the training, and causal roles of the columns where the network tells them apart.")),
+        "neural" => out.push((
+            "history_, roles_",
+            "list of dict, dict",
+            "Losses over the training, and causal roles of the columns where the network tells them apart.",
+        )),
         _ => {}
     }
     out
@@ -208,7 +212,12 @@ fn attributes(entry: &Value) -> Vec<(&'static str, &'static str, &'static str)> 
 fn example_budget(params: &[&Value]) -> String {
     let small = [("effort", "\"quick\""), ("n_estimators", "40"), ("members", "1"), ("max_steps", "60")];
     let has = |name: &str| params.iter().any(|param| text(param, "name") == name);
-    small.iter().filter(|(name, _)| has(name)).map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ")
+    small
+        .iter()
+        .filter(|(name, _)| has(name))
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Defaults of an entry that differ from those of the first.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import html
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -104,3 +106,13 @@ def test_the_report_is_one_page_with_the_answer(estimator, data, tmp_path):
     page = est.report(tmp_path / "report.html")
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == page
     assert page.startswith("<!doctype html>") and "On average" in page and "NaN" not in page
+
+
+def test_a_notebook_shows_the_report_in_a_frame_of_its_own(fitted):
+    page = fitted.report()
+    shown = page._repr_html_()
+    assert shown.startswith("<iframe ") and shown.endswith("</iframe>") and "<html" not in shown
+    assert html.unescape(re.search(r'srcdoc="([^"]*)"', shown).group(1)) == page == fitted.model_.report()
+    written = []
+    page._repr_pretty_(type("Printer", (), {"text": staticmethod(written.append)}), False)
+    assert len(written[0]) < 100, "a terminal is not flooded"

@@ -33,8 +33,7 @@ class Tasks:
     @classmethod
     def begun(cls, estimator: Any, X: Any, y: Any, metadata: dict[str, Any]) -> Tasks | None:
         """Tells callbacks that a fit begins; None where there are none."""
-        heard = getattr(estimator, "_skl_callbacks", None) or hasattr(estimator, "_parent_callback_ctx")
-        return cls(estimator, X, y, metadata) if heard else None
+        return cls(estimator, X, y, metadata) if getattr(estimator, "_skl_callbacks", None) else None
 
     def event(self, event: dict[str, Any]) -> None:
         """A stage ends the one before it; an epoch is a task within its stage."""
