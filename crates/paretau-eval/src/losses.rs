@@ -18,12 +18,6 @@ pub fn r_losses(rows: &Observed<'_>, nuisance: &Nuisance, tau: &[f64]) -> Vec<f6
         .collect()
 }
 
-/// The mean of the doubly robust and the R-loss of each row, each over its unit, such as what one effect for everyone loses: the first
-/// speaks about every row, the second is calm where overlap is poor.
-pub fn relative_losses(dr: &[f64], r: &[f64], units: [f64; 2]) -> Vec<f64> {
-    dr.iter().zip(r).map(|(dr, r)| 0.5 * (dr / units[0] + r / units[1])).collect()
-}
-
 /// `((mu1 - mu0) - tau)²` of each row, with both outcomes from a separate plug-in model (the T-score).
 pub fn t_losses(nuisance: &Nuisance, tau: &[f64]) -> Vec<f64> {
     (0..tau.len()).map(|i| (nuisance.mu1[i] - nuisance.mu0[i] - tau[i]).powi(2)).collect()
@@ -53,7 +47,6 @@ mod tests {
         assert!((dr_losses(&[5.0, 1.0], &scores)[1] - 1.0 / 9.0).abs() < 1e-12);
         assert_eq!(r_losses(&rows, &nuisance, &[2.0, 4.0]), vec![4.0, 0.0]);
         assert_eq!(t_losses(&nuisance, &[2.0, 4.0]), vec![0.0, 16.0]);
-        assert_eq!(relative_losses(&[2.0, 3.0], &[1.0, 8.0], [2.0, 4.0]), vec![0.625, 1.75]);
         let gap = difference(&rows, &[3.0, 5.0], &[1.0, 3.0]);
         assert_eq!((gap.value, gap.se), (2.0, Some(0.0)));
     }

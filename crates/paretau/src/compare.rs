@@ -2,8 +2,7 @@
 //!
 //! Each estimator is fitted to the training rows of every fold, with an encoder fitted to those rows alone, and predicts the
 //! rows held out. All are measured by one yardstick: nuisances that belong to the data. Differences are paired, row by row,
-//! which is far sharper than comparing two means. The order is by the loss that `auto` weighs its candidates by: the mean of the
-//! doubly robust and the R-loss, each in units of what one effect for everyone loses.
+//! which is far sharper than comparing two means.
 
 use std::time::Instant;
 
@@ -11,7 +10,7 @@ use paretau_core::{
     DEFAULT_VALID_SHARE, Effects, Error, Event, FitContext, Fold, Handles, Observer, Params, Result, Seed, Silent, Want,
 };
 use paretau_data::{Assigned, Encoder, EncoderPolicy, RoleSpec, Table, assign};
-use paretau_eval::losses::{difference, dr_losses, r_losses, relative_losses, t_losses};
+use paretau_eval::losses::{difference, dr_losses, r_losses, t_losses};
 use paretau_eval::truth::{ate_error, pehe, pehe_rel};
 use paretau_nuisance::inference::{Score, mean};
 use paretau_nuisance::{Observed, folds_up_to};
@@ -66,20 +65,16 @@ impl Default for CompareOptions<'_> {
 pub struct ComparedRow {
     /// Registry name.
     pub estimator: String,
-    /// The mean of the doubly robust and the R-loss, each over what one effect for everyone loses; rows are ordered by it.
-    pub loss: Option<f64>,
+    /// Held-out distance from doubly robust scores; rows are ordered by it.
+    pub dr_loss: Option<f64>,
     /// Its standard error, which holds the noise that all estimators share.
-    pub loss_se: Option<f64>,
-    /// How much higher `loss` is than the lowest.
+    pub dr_loss_se: Option<f64>,
+    /// How much higher it is than the lowest.
     pub gap: Option<f64>,
     /// Standard error of that difference, paired within rows.
     pub gap_se: Option<f64>,
     /// Whether the data cannot tell it from the best.
     pub ties_with_best: bool,
-    /// Held-out distance from doubly robust scores.
-    pub dr_loss: Option<f64>,
-    /// Its standard error.
-    pub dr_loss_se: Option<f64>,
     /// Held-out R-loss.
     pub r_loss: Option<f64>,
     /// Its standard error.
@@ -173,7 +168,6 @@ pub fn compare_on(
     let folds = compare_folds(&assigned, options.folds, options.seed)?;
     let truth = assigned.oracle.as_ref();
     let rows = Observed::of(&yard.design)?;
-    let units = units_of_constant(&rows, &yard);
     let mut found = vec![];
     let steps = (wanted.len() * folds.len()) as u64;
     ctx.event(&Event::Stage { name: "comparing estimators".to_owned(), total: Some(steps) });
@@ -208,7 +202,7 @@ pub fn compare_on(
         }
         let seconds = seconds / folds.len() as f64;
         found.push(match failed {
-            None => ScoredEstimator::new(name, &tau, seconds, (&rows, &yard, units)).with_truth(&tau, truth)?,
+            None => ScoredEstimator::new(name, &tau, seconds, (&rows, &yard)).with_truth(&tau, truth)?,
             Some(error) => ScoredEstimator::failed(name, &error),
         });
     }
@@ -375,13 +369,11 @@ impl ScoredEstimator {
     fn empty(name: &str) -> ComparedRow {
         ComparedRow {
             estimator: name.to_owned(),
-            loss: None,
-            loss_se: None,
+            dr_loss: None,
+            dr_loss_se: None,
             gap: None,
             gap_se: None,
             ties_with_best: false,
-            dr_loss: None,
-            dr_loss_se: None,
             r_loss: None,
             r_loss_se: None,
             plugin_loss: None,
@@ -398,20 +390,18 @@ impl ScoredEstimator {
         Self { row: ComparedRow { error: Some(error.to_string()), ..Self::empty(name) }, losses: None }
     }
 
-    fn new(name: &str, tau: &[f64], seconds: f64, (rows, yard, units): (&Observed<'_>, &Yardstick, [f64; 2])) -> Self {
-        let [dr, r] = both_losses(tau, (rows, yard));
-        let losses = relative_losses(&dr, &r, units);
-        let [both, dr, r] = [&losses, &dr, &r].map(|losses| mean(rows, losses));
+    fn new(name: &str, tau: &[f64], seconds: f64, (rows, yard): (&Observed<'_>, &Yardstick)) -> Self {
+        let losses = dr_losses(tau, &yard.scores);
+        let dr = mean(rows, &losses);
+        let r = mean(rows, &r_losses(rows, &yard.nuisance, tau));
         let plugin = mean(rows, &t_losses(&yard.nuisance, tau));
-        if [both, dr, r, plugin].iter().any(|score: &Score| score.finite().is_none()) {
+        if [dr, r, plugin].iter().any(|score: &Score| score.finite().is_none()) {
             return Self::failed(
                 name,
                 &Error::Numeric { what: "a comparison", message: "a loss is not finite".into() },
             );
         }
         let row = ComparedRow {
-            loss: Some(both.value),
-            loss_se: both.se,
             dr_loss: Some(dr.value),
             dr_loss_se: dr.se,
             r_loss: Some(r.value),
@@ -434,22 +424,9 @@ impl ScoredEstimator {
     }
 }
 
-/// The doubly robust and the R-loss of each row.
-fn both_losses(tau: &[f64], (rows, yard): (&Observed<'_>, &Yardstick)) -> [Vec<f64>; 2] {
-    [dr_losses(tau, &yard.scores), r_losses(rows, &yard.nuisance, tau)]
-}
-
-/// What one effect for everyone loses, by which both losses are measured.
-fn units_of_constant(rows: &Observed<'_>, yard: &Yardstick) -> [f64; 2] {
-    let effect = mean(rows, &yard.scores).value;
-    let units = both_losses(&vec![effect; yard.scores.len()], (rows, yard)).map(|losses| mean(rows, &losses).value);
-    // Outcomes without any noise leave nothing to measure by.
-    units.map(|unit| if unit > 0.0 { unit } else { 1.0 })
-}
-
-/// Best first by both losses together, with differences from the best.
+/// Best first by the doubly robust loss, with differences from the best.
 fn ranked(mut found: Vec<ScoredEstimator>, rows: &Observed<'_>) -> Vec<ComparedRow> {
-    let key = |f: &ScoredEstimator| f.row.loss.unwrap_or(f64::INFINITY);
+    let key = |f: &ScoredEstimator| f.row.dr_loss.unwrap_or(f64::INFINITY);
     found.sort_by(|a, b| key(a).total_cmp(&key(b)));
     let best = found.first().and_then(|first| first.losses.clone());
     found

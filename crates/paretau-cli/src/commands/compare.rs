@@ -40,17 +40,16 @@ pub(crate) fn run(args: &CompareArgs, common: &Common) -> Result<()> {
 fn readable(comparison: &Comparison) -> String {
     let number = |value: Option<f64>| value.map_or_else(String::new, output::number);
     let truth = comparison.rows.iter().any(|row| row.pehe.is_some());
-    let mut header = vec!["estimator", "loss", "above best", "error", "dr_loss", "r_loss", "plugin_loss", "seconds"];
+    let mut header = vec!["estimator", "dr_loss", "above best", "error", "r_loss", "plugin_loss", "seconds"];
     if truth {
         header.extend(["pehe", "pehe_rel"]);
     }
     let cells = |row: &ComparedRow| {
         let mut cells = vec![
             row.estimator.clone(),
-            number(row.loss),
+            number(row.dr_loss),
             number(row.gap),
             number(row.gap_se),
-            number(row.dr_loss),
             number(row.r_loss),
             number(row.plugin_loss),
             row.seconds.map_or_else(String::new, |s| format!("{s:.2}")),
@@ -64,8 +63,7 @@ fn readable(comparison: &Comparison) -> String {
     let mut lines = comparison.notes.clone();
     lines.push(output::table(&header, &rows));
     lines.push(format!(
-        "\n{} rows, {} folds; losses of held-out rows, lower is better; `loss` is the mean of `dr_loss` and `r_loss`, each over what one \
-         effect for everyone loses; `error` is the standard error of `above best`",
+        "\n{} rows, {} folds; losses of held-out rows, lower is better; `error` is the standard error of `above best`",
         comparison.n_rows, comparison.folds
     ));
     lines.push(comparison.verdict());

@@ -144,7 +144,7 @@ class Comparison:
     @property
     def best(self) -> str:
         """Registry name of the estimator with the lowest loss."""
-        found = next((row["estimator"] for row in self.rows if row["loss"] is not None), None)
+        found = next((row["estimator"] for row in self.rows if row["dr_loss"] is not None), None)
         if found is None:
             raise DataError("no estimator could be fitted")
         return found
@@ -160,8 +160,8 @@ class Comparison:
             return "" if value is None else f"{value:.4g}"
 
         width = max(len(row["estimator"]) for row in self.rows)
-        head = f"{'':{width}}  {'loss':>9}  {'above best':>10}  {'error':>9}  {'dr_loss':>9}  {'r_loss':>9}  {'seconds':>8}"
-        keys = (("loss", 9), ("gap", 10), ("gap_se", 9), ("dr_loss", 9), ("r_loss", 9), ("seconds", 8))
+        head = f"{'':{width}}  {'dr_loss':>9}  {'above best':>10}  {'error':>9}  {'r_loss':>9}  {'seconds':>8}"
+        keys = (("dr_loss", 9), ("gap", 10), ("gap_se", 9), ("r_loss", 9), ("seconds", 8))
         lines = [
             f"{row['estimator']:{width}}  " + "  ".join(f"{number(row[key]):>{w}}" for key, w in keys) for row in self.rows
         ]

@@ -15,7 +15,7 @@ use paretau_core::{
     Abilities, BuildContext, ConfigEntry, Design, Diagnostics, Effects, Error, Estimator, EstimatorInfo, Event, Family,
     FitContext, FittedModel, Fold, OutcomeKind, ParamKind, ParamSpec, Result, Want,
 };
-use paretau_eval::losses::{difference, dr_losses, r_losses, relative_losses};
+use paretau_eval::losses::{difference, dr_losses, r_losses};
 use paretau_nuisance::inference::mean;
 use paretau_nuisance::{Nuisance, Observed, Weights, design_folds, two_arms};
 use serde::{Deserialize, Serialize};
@@ -406,9 +406,8 @@ fn give_up_hopeless(job: &Job<'_>, runners: &mut [Runner]) -> Result<()> {
         if runner.given_up.is_some() {
             return Ok(None);
         }
-        let losses = job.losses(&runner.held_out.tau)?;
-        let [dr, r] = losses.map(|values| fold.iter().map(|&i| values[i]).collect::<Vec<_>>());
-        Ok(Some(relative_losses(&dr, &r, units)))
+        let [dr, r] = job.losses(&runner.held_out.tau)?;
+        Ok(Some(fold.iter().map(|&i| dr[i] / units[0] + r[i] / units[1]).collect()))
     };
     let all = runners.iter().map(losses).collect::<Result<Vec<_>>>()?;
     let best = all.iter().flatten().min_by(|a, b| mean(&rows, a).value.total_cmp(&mean(&rows, b).value)).cloned();
