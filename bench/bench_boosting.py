@@ -145,7 +145,7 @@ def main():
     parser.add_argument("--set", nargs="*", default=[], help="parameters of ours, KEY=VALUE")
     parser.add_argument("--skip-peers", action="store_true")
     options = parser.parse_args()
-    build = ["cargo", "build", "-q", "-p", "paretau-forest", "--example", "boost_file", "--profile", options.profile]
+    build = ["cargo", "build", "-q", "--workspace", "--example", "boost_file", "--profile", options.profile]
     subprocess.run(build, cwd=ROOT, check=True)
     folder = "debug" if options.profile == "dev" else "release"
     target_folder = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))

@@ -4,7 +4,7 @@
     python experiments/auto/evaluate.py table > experiments/auto/table.md
 
 `run` appends one record per data set and method to records.jsonl and skips what is there, so that it can be broken off and
-goes on with the same command. Round k takes the k-th set of every family. A fifth of the rows, the same for all methods, is
+goes on with the same command; with `--renew --build NAME` those of ours by another build are made again, and the later record counts. Round k takes the k-th set of every family. A fifth of the rows, the same for all methods, is
 held out; the truth scores and chooses nothing. Everything runs on one thread. Real data are looked for in the folder that
 PARETAU_DATA names. Peers need `pip install -r experiments/auto/requirements.txt`; one that is not installed is named and
 left out. `table` needs no data: geometric means of pehe_rel per family, over the sets that all methods of the table have.
@@ -292,6 +292,7 @@ PEERS: dict[str, tuple[str, Callable[[Data, Any, Any], Any]]] = {
 
 # --- `compare` against the truth ----------------------------------------------------------------------------------
 
+LOSSES = {"dr_loss": "doubly robust loss", "r_loss": "R-loss", "plugin_loss": "plug-in loss"}
 COMPARED = "lr-2,t-learner,x-learner,dr-learner,r-learner,causal-forest,causal-forest-dml,tarnet"
 
 
@@ -307,7 +308,7 @@ def comparison(train: Data, program: str) -> dict[str, Any]:
     found = [row for row in json.loads(done.stdout)["rows"] if row.get("dr_loss") is not None]
     truth = [row["pehe"] for row in found]
     out: dict[str, Any] = {
-        f"spearman_{name}": spearman([row[name] for row in found], truth) for name in ("dr_loss", "r_loss", "plugin_loss")
+        f"spearman_{name}": spearman([row[name] for row in found], truth) for name in LOSSES
     }
     out["regret"] = found[0]["pehe"] / min(truth) - 1.0
     out["tied_best"] = min(found, key=lambda row: row["pehe"])["ties_with_best"]
@@ -334,9 +335,9 @@ def split(data: Data) -> tuple[Data, Data]:
     return take(np.sort(order[cut:])), take(np.sort(order[:cut]))
 
 
-def kept() -> list[dict[str, Any]]:
+def kept(path: Path) -> list[dict[str, Any]]:
     """Records so far."""
-    return [json.loads(line) for line in RECORDS.read_text().splitlines()] if RECORDS.exists() else []
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def fit_one(method: str, train: Data, test: Data, program: str) -> dict[str, Any]:
@@ -373,7 +374,8 @@ def run(options: argparse.Namespace) -> None:
     for module in sorted({module for module, _ in PEERS.values()} - installed):
         print(f"{module} is not installed: left out", file=sys.stderr)
     methods = [name for name in every if not options.methods or name in options.methods or group(name) in options.methods]
-    done = {(r["family"], r["set"], r["method"]) for r in kept()}
+    stands = lambda r: not options.renew or r["method"] in PEERS or r.get("build") == options.build  # noqa: E731
+    done = {(r["family"], r["set"], r["method"]) for r in kept(options.records) if stands(r)}
     for k in range(options.first, options.rounds + 1):
         for family in options.families:
             title, sets, read = FAMILIES[family]
@@ -383,8 +385,9 @@ def run(options: argparse.Namespace) -> None:
             train, test = split(read(k, options.program))
             for method in missing:
                 record = {"family": title, "set": k, "method": method, "rows": len(train.y)}
+                record |= {"build": options.build} if options.build and method not in PEERS else {}
                 record |= fit_one(method, train, test, options.program)
-                with RECORDS.open("a") as file:
+                with options.records.open("a") as file:
                     file.write(json.dumps(record) + "\n")
                 print(title, k, method, record.get("pehe_rel", record.get("error", record.get("facts"))), flush=True)
 
@@ -409,9 +412,9 @@ def geometric(values: list[float]) -> float:
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
-def table(_options: argparse.Namespace) -> None:
+def table(options: argparse.Namespace) -> None:
     """Geometric means per family, regret of `auto`, ranking of `compare`."""
-    records = {(r["family"], r["set"], r["method"]): r for r in kept()}
+    records = {(r["family"], r["set"], r["method"]): r for r in kept(options.records)}
     titles = [title for title, _, _ in FAMILIES.values()]
     common = {
         title: [k for k in sets_of(records, title) if all((title, k, m) in records for m in seen(records, title))]
@@ -420,7 +423,7 @@ def table(_options: argparse.Namespace) -> None:
     shown = [title for title in titles if common[title]]
     print("# Errors of effects on rows held out\n")
     print("Geometric mean of `pehe_rel` (root-PEHE over the effect's sd) over the sets of a family; CPU seconds per fit in brackets.")
-    print("Made from `records.jsonl` by `python experiments/auto/evaluate.py table`.\n")
+    print("Made from `records.jsonl` by `python experiments/auto/evaluate.py table`. Records of ours by build:", builds(records) + ".\n")
     print("| method |", " | ".join(f"{title} ({len(common[title])})" for title in shown), "|\n|---|" + "---|" * len(shown))
     for method in [*OURS, *PEERS]:
         print(f"| {method} |", " | ".join(cell(records, title, common[title], method) for title in shown), "|")
@@ -441,6 +444,16 @@ def table(_options: argparse.Namespace) -> None:
     compared(records, titles)
     failed = [(key, r["error"]) for key, r in records.items() if "error" in r]
     print(f"\nFailures: {len(failed)}" + "".join(f"\n- {' / '.join(map(str, key))}: {why}" for key, why in failed))
+
+
+def builds(records: dict[Any, Any]) -> str:
+    """How many records of ours each build has, and of which methods the less frequent builds are."""
+    found: dict[str, list[str]] = {}
+    for (family, k, method), record in records.items():
+        if method not in PEERS:
+            found.setdefault(record.get("build", "unnamed"), []).append(f"{method} on {family.split(',')[0]} {k}")
+    most = max(found, key=lambda name: len(found[name]), default="")
+    return "; ".join(f"{name}: {len(rows)}" + ("" if name == most else f" ({', '.join(rows)})") for name, rows in found.items())
 
 
 def sets_of(records: dict[Any, Any], title: str) -> list[int]:
@@ -479,13 +492,13 @@ def compared(records: dict[Any, Any], titles: list[str]) -> None:
     print("\n## `compare` against the truth\n")
     print(f"Spearman's correlation of the order by a held-out loss with the order by PEHE, over {COMPARED.replace(',', ', ')}; how much")
     print("higher the PEHE of the first in `compare`'s list is than the lowest; how often the truly best is among those that `compare`")
-    print("cannot tell from the first.\n\n| family | sets | doubly robust loss | R-loss | plug-in loss | regret of the first | best among ties |")
-    print("|---|---|---|---|---|---|---|")
+    print("cannot tell from the first.\n\n| family | sets |", " | ".join(LOSSES.values()), "| regret of the first | best among ties |")
+    print("|---|---|" + "---|" * len(LOSSES) + "---|---|")
     everything = [facts for rows in found.values() for facts in rows]
     for title, rows in [*found.items(), ("all", everything)]:
         if rows:
             mean = lambda key, rows=rows: sum(row[key] for row in rows) / len(rows)  # noqa: E731
-            losses = [f"{mean(f'spearman_{name}'):.2f}" for name in ("dr_loss", "r_loss", "plugin_loss")]
+            losses = [f"{mean(f'spearman_{name}'):.2f}" for name in LOSSES]
             print("|", " | ".join([title, str(len(rows)), *losses, f"{100 * mean('regret'):.0f} %", f"{100 * mean('tied_best'):.0f} %"]), "|")
 
 
@@ -499,8 +512,13 @@ def main() -> None:
     running.add_argument("--methods", nargs="+", default=[], help="names of methods, or ours, peers, compare")
     running.add_argument("--first", type=int, default=1)
     running.add_argument("--rounds", type=int, default=25)
+    running.add_argument("--build", help="name of the build, kept in records of ours")
+    running.add_argument("--renew", action="store_true", help="fit ours again where the record is of another build than --build")
     running.set_defaults(call=run)
-    commands.add_parser("table").set_defaults(call=table)
+    printing = commands.add_parser("table")
+    printing.set_defaults(call=table)
+    for command in (running, printing):
+        command.add_argument("--records", type=Path, default=RECORDS, help="file of records, to keep those of another build apart")
     options = parser.parse_args()
     options.call(options)
 

@@ -103,6 +103,7 @@ pub fn candidates(shape: &Shape, effort: Effort) -> Vec<Candidate> {
     } else {
         all.extend(["t-learner", "x-learner", "dr-learner"].map(Candidate::new));
         all.push(Candidate::over("t-learner", "boosting", "t-learner over boosting"));
+        all.push(Candidate::over("x-learner", "boosting", "x-learner over boosting"));
         all.push(Candidate::over("x-learner", "stack", "x-learner over a stack"));
         if effort != Effort::Quick {
             all.push(Candidate::over("t-learner", "stack", "t-learner over a stack"));
@@ -139,8 +140,9 @@ mod tests {
     fn shape_and_effort_decide() {
         let shape = Shape { n_rows: 1000, n_cols: 20, smaller_arm: 400, n_cells: 20_000 };
         let quick = names(shape, Effort::Quick);
-        let learners = ["t-learner", "x-learner", "dr-learner", "t-learner over boosting", "x-learner over a stack"];
-        assert_eq!(quick, [&["lr-2"], &learners[..], &["causal-forest"]].concat());
+        let learners = ["t-learner", "x-learner", "dr-learner"];
+        let over = ["t-learner over boosting", "x-learner over boosting", "x-learner over a stack"];
+        assert_eq!(quick, [&["lr-2"], &learners[..], &over, &["causal-forest"]].concat());
         let normal = names(shape, Effort::Normal);
         assert!(quick.iter().all(|name| normal.contains(name)) && normal.contains(&"tarnet"));
         // Labels tell candidates apart: seeds and reports go by them.
