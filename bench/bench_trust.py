@@ -1,7 +1,8 @@
 """What answers stand on, beside DoubleML: doubly robust scores from stacked, cross-fitted nuisances, and exact policy trees.
 
 The scores are those of the average effect over everyone. Ours stack ridge, lasso, forest and boosting by held-out loss, as every
-command does. The peer is DoubleML's interactive regression model with the same kinds of learners from scikit-learn, in two ways:
+command does with more than 10 000 rows; with fewer, ours have `products` on top. The peer is DoubleML's interactive regression model
+with the same kinds of learners from scikit-learn, in two ways:
 
 - `short`: each learner is cross-fitted once on DoubleML's folds and mixed by its held-out loss, as ours are; the mixtures go into
   DoubleML as external predictions. The same number of fits as ours.

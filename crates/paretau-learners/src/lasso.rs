@@ -38,7 +38,7 @@ const MOVED: f64 = 0.1;
 /// Probabilities nearer to 0 or 1 than this count as this near.
 const LEAST_VARIANCE: f64 = 1e-5;
 /// Logits are held within this.
-const MAX_LOGIT: f64 = 30.0;
+pub(crate) const MAX_LOGIT: f64 = 30.0;
 
 /// What is minimised besides the penalty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -55,7 +55,7 @@ def test_outcomes_and_arms(cls, case, data, new_rows):
     check(est, {"X": new_rows}, new_rows)
 
 
-@pytest.mark.parametrize("base", ["ridge", "lasso", "boosting", {"name": "mlp", "params": {"max_steps": 60}}, "stack"], ids=str)
+@pytest.mark.parametrize("base", ["ridge", "lasso", "products", "boosting", {"name": "mlp", "params": {"max_steps": 60}}, "stack"], ids=str)
 def test_every_base_learner_for_means_and_probabilities(base, data, new_rows):
     est = paretau.XLearner(base=base).fit(with_gaps(data.X), (data.y > 0).astype(float), treatment=data.treatment)
     check(est, {"X": new_rows}, new_rows)

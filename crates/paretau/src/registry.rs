@@ -105,6 +105,7 @@ impl EstimatorEntry for Registered {
 pub const BASES: &[&dyn BaseEntry] = &[
     &paretau_learners::RIDGE,
     &paretau_learners::LASSO,
+    &paretau_learners::PRODUCTS,
     &paretau_forest::FOREST,
     &paretau_forest::BOOSTING,
     &paretau_neural::MlpBase,

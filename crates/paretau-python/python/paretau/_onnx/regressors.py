@@ -14,6 +14,8 @@ from .trees import Trees
 
 #: No logit of a line is taken to be beyond this, and no score of boosted trees.
 _SUREST_LINE, _SUREST_SCORE = 30.0, 20.0
+#: Standard deviations within which values are held before they are multiplied.
+_FARTHEST_FACTOR = 3.0
 
 
 def predict(graph: Graph, base: str, state: State, x: Value) -> Value:
@@ -33,6 +35,21 @@ def ridge(graph: Graph, state: State, x: Value) -> Value:
 def lasso(graph: Graph, state: State, x: Value) -> Value:
     """The same with few coefficients."""
     line = graph.line(x, state["lasso/intercept"][0], state["lasso/coef"])
+    if state.facts["probability"]:
+        return graph.sigmoid(graph.clamped(line, -_SUREST_LINE, _SUREST_LINE))
+    return line
+
+
+def products(graph: Graph, state: State, x: Value) -> Value:
+    """A lasso over columns and products of two of them, which are standardised and held within a range."""
+    d, pairs = state.facts["n_features"], state.facts["pairs"]
+    coef = state["lasso/coef"]
+    line = graph.line(x, state["lasso/intercept"][0], coef[:d])
+    if pairs:
+        z = standardised(graph, x, state["products/mean"], state["products/inverse_sd"], clamps=False)
+        z = graph.clamped(z, -_FARTHEST_FACTOR, _FARTHEST_FACTOR)
+        left, right = (graph.columns(z, [pair[k] for pair in pairs]) for k in (0, 1))
+        line = graph.add(line, graph.line(graph.multiply(left, right), 0.0, coef[d:]))
     if state.facts["probability"]:
         return graph.sigmoid(graph.clamped(line, -_SUREST_LINE, _SUREST_LINE))
     return line
@@ -111,6 +128,7 @@ def calibrated(graph: Graph, p: Value, knots: tuple[np.ndarray, np.ndarray]) -> 
 _BASES: dict[str, Any] = {
     "ridge": ridge,
     "lasso": lasso,
+    "products": products,
     "forest": forest,
     "boosting": boosting,
     "mlp": mlp,
