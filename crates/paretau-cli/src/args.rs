@@ -40,7 +40,7 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// List estimators, metrics, simulators, data sets or plans
     List(ListArgs),
-    /// Describe an estimator: what it is, its parameters with defaults and ranges
+    /// Describe an estimator, with its parameters, defaults and ranges, or a term of the glossary
     Describe(DescribeArgs),
     /// Make a seeded data set whose true effects are known
     Simulate(SimulateArgs),
@@ -194,7 +194,7 @@ pub(crate) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DescribeArgs {
-    /// Estimator name or alias
+    /// Estimator name or alias, or a term of the glossary such as overlap or k-hat
     #[arg(required_unless_present = "all")]
     pub(crate) name: Option<String>,
     /// Describe every estimator

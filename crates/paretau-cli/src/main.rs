@@ -6,6 +6,7 @@ mod checkpoint;
 mod commands;
 mod exit;
 mod fault;
+mod glossary;
 mod interrupt;
 mod live_table;
 mod log;

@@ -39,7 +39,10 @@ pub(crate) fn printable_json(json: &str) -> String {
 /// Prints lines for people, in the width and the colours of the terminal. Names and cells of files may be in them, so that
 /// whatever steers a terminal is spelled out.
 pub(crate) fn text(text: &str) -> Result<()> {
-    let spelled = text.split('\n').map(printable).collect::<Vec<_>>().join("\n");
+    let mut spelled = text.split('\n').map(printable).collect::<Vec<_>>().join("\n");
+    if let Some(hint) = crate::glossary::hint(&spelled) {
+        spelled = format!("{}\n{hint}", spelled.trim_end());
+    }
     let fitted = terminal::width().map_or_else(|| spelled.clone(), |width| terminal::fitted(&spelled, width));
     print(&if terminal::has_colours(Stream::Out) { terminal::coloured(&fitted) } else { fitted })
 }

@@ -92,7 +92,7 @@ pub enum Error {
         message: String,
     },
     /// A place in a file is wrong.
-    #[error("{}{}: {}", shown(path), printable(&place(column.as_deref(), *row)), printable(message))]
+    #[error("{}{}{}", shown(path), printable(&place(column.as_deref(), *row)), printable(&after_place(message)))]
     File {
         /// The file.
         path: PathBuf,
@@ -227,6 +227,15 @@ fn io_remedy(source: &std::io::Error) -> &'static str {
         E::IsADirectory => "; it is a folder, name a file in it",
         E::ReadOnlyFilesystem => "; write somewhere else",
         _ => "",
+    }
+}
+
+/// What follows the place in a message: a line's number, with which a message may begin, belongs to the place.
+fn after_place(message: &str) -> String {
+    let line = message.strip_prefix("(line ").and_then(|rest| rest.split_once(") "));
+    match line.filter(|(number, _)| number.bytes().all(|b| b.is_ascii_digit())) {
+        Some((number, rest)) => format!(" (line {number}): {rest}"),
+        None => format!(": {message}"),
     }
 }
 

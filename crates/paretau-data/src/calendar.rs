@@ -24,7 +24,7 @@ pub(crate) fn civil_from_days(days: i64) -> (i64, i64, i64) {
     (year_of_era + era * 400 + i64::from(month <= 2), month, day_of_year - (153 * shifted + 2) / 5 + 1)
 }
 
-/// Parses `YYYY-MM-DD`, optionally followed by a space or `T` and `HH:MM[:SS[.fff]][Z]`.
+/// Parses `YYYY-MM-DD`, optionally followed by a space or `T` and `HH:MM[:SS[.fff]]` and `Z`, `UTC` or an offset such as `+02:00`.
 pub(crate) fn parse_iso(cell: &[u8]) -> Option<f64> {
     if cell.len() < 10 || cell[4] != b'-' || cell[7] != b'-' {
         return None;
@@ -41,7 +41,7 @@ pub(crate) fn parse_iso(cell: &[u8]) -> Option<f64> {
     if !matches!(rest[0], b' ' | b'T') {
         return None;
     }
-    let time = rest[1..].strip_suffix(b"Z").unwrap_or(&rest[1..]);
+    let (time, offset) = without_zone(&rest[1..])?;
     if time.len() < 5 || time[2] != b':' {
         return None;
     }
@@ -56,7 +56,26 @@ pub(crate) fn parse_iso(cell: &[u8]) -> Option<f64> {
     if hour > 23 || minute > 59 || second >= 61.0 {
         return None;
     }
-    Some(days + (hour as f64 * 3600.0 + minute as f64 * 60.0 + second) / 86_400.0)
+    Some(days + (hour as f64 * 3600.0 + minute as f64 * 60.0 + second - offset) / 86_400.0)
+}
+
+/// A time without its zone, and the seconds that the zone is ahead of UTC.
+fn without_zone(time: &[u8]) -> Option<(&[u8], f64)> {
+    for utc in [&b" UTC"[..], b"UTC", b" GMT", b"Z"] {
+        if let Some(time) = time.strip_suffix(utc) {
+            return Some((time, 0.0));
+        }
+    }
+    let Some(at) = time.iter().position(|b| matches!(b, b'+' | b'-')) else { return Some((time, 0.0)) };
+    let zone: Vec<u8> = time[at + 1..].iter().copied().filter(|b| *b != b':').collect();
+    let (hours, minutes) = match zone.len() {
+        2 => (digits(&zone)?, 0),
+        4 => (digits(&zone[..2])?, digits(&zone[2..])?),
+        _ => return None,
+    };
+    let ahead = (hours * 3600 + minutes * 60) as f64;
+    (hours <= 14 && minutes < 60)
+        .then_some((time[..at].trim_ascii_end(), if time[at] == b'+' { ahead } else { -ahead }))
 }
 
 /// The order in which a date names day, month and year.
@@ -103,6 +122,9 @@ pub(crate) fn parse_date(cell: &str, order: DateOrder) -> Option<f64> {
     if let Some(days) = parse_iso(cell.as_bytes()) {
         return Some(days);
     }
+    // `Friday, 31 May 2024` and `Fri 31 May 2024`.
+    let weekday = cell.split_once([',', ' ']).filter(|(word, rest)| is_weekday(word) && !rest.is_empty());
+    let cell = weekday.map_or(cell, |(_, rest)| rest.trim_start());
     let mut rest = cell;
     let (mut parts, mut marks) = ([""; 3], ['\0'; 2]);
     for k in 0..3 {
@@ -147,6 +169,13 @@ pub(crate) fn parse_date(cell: &str, order: DateOrder) -> Option<f64> {
     let days = days_from_civil(year, month, day) as f64;
     let time = rest.trim_start_matches([',', 'T']).trim();
     if time.is_empty() { rest.is_empty().then_some(days) } else { time_of_day(time).map(|share| days + share) }
+}
+
+/// Whether a word is an English name of a weekday, in full or by its first three letters.
+fn is_weekday(word: &str) -> bool {
+    const DAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+    let lower = word.trim_end_matches('.').to_ascii_lowercase();
+    lower.len() >= 3 && DAYS.iter().any(|day| *day == lower || day[..3] == lower)
 }
 
 /// `HH:MM[:SS]`, perhaps with AM or PM, as a share of the day.
@@ -248,6 +277,17 @@ mod tests {
         assert_eq!(parse_iso(b"1970-01-02 12:00"), Some(1.5));
         assert_eq!(parse_iso(b"1970-01-02T06:00:00Z"), Some(1.25));
         assert_eq!(parse_iso(b"1970-01-02T00:00:00.5"), Some(1.0 + 0.5 / 86_400.0));
+        for text in [
+            "1970-01-02T06:00:00+00:00",
+            "1970-01-02 06:00 UTC",
+            "1970-01-02T08:00:00.000+02:00",
+            "1970-01-02 01:00:00-0500",
+        ] {
+            assert_eq!(parse_iso(text.as_bytes()), Some(1.25), "{text}");
+        }
+        for bad in ["1970-01-02T06:00:00+2", "1970-01-02T06:00+25:00", "1970-01-02T06:00+aa:00", "1970-01-02T+02:00"] {
+            assert_eq!(parse_iso(bad.as_bytes()), None, "{bad}");
+        }
         for bad in
             ["2023-02-29", "2023-13-01", "2023-1-01", "20230101", "2023-01-01x", "2023-01-01 25:00", "2023-01-01 1"]
         {
@@ -272,6 +312,10 @@ mod tests {
             ("May 31, 2024", DateOrder::Dmy, day(2024, 5, 31)),
             ("31 may 2024 6:00 PM", DateOrder::Dmy, day(2024, 5, 31).map(|d| d + 0.75)),
             ("31/05/2024 12:00", DateOrder::Dmy, day(2024, 5, 31).map(|d| d + 0.5)),
+            ("Friday, 31 May 2024", DateOrder::Dmy, day(2024, 5, 31)),
+            ("Fri May 31, 2024", DateOrder::Dmy, day(2024, 5, 31)),
+            ("Fry 31 May 2024", DateOrder::Dmy, None),
+            ("Fri", DateOrder::Dmy, None),
             ("31/02/2024", DateOrder::Dmy, None),
             ("31. Mai 2024", DateOrder::Mdy, day(2024, 5, 31)),
             ("1. März 2024", DateOrder::Dmy, day(2024, 3, 1)),

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::fold::{joined, joined_in_words};
 use crate::roles::{
-    RoleSpec, day_codes, days_as_numbers, looks_like_truth, matches_glob, names_rows, numbered_days_in_words, place_of,
-    sentinels,
+    RoleSpec, arms_in_words, day_codes, days_as_numbers, looks_like_truth, matches_glob, names_rows,
+    numbered_days_in_words, place_of, sentinels,
 };
 use crate::table::{ColumnData, Kind, Table, TableColumn, Text, counts, format_number};
 
@@ -111,6 +111,9 @@ fn describe(table: &Table, column: &TableColumn, spec: &RoleSpec) -> ColumnProfi
     };
     if distinct == 1 && missing == 0 && n > 1 {
         oddities.push("is the same in every row".to_owned());
+    }
+    if column.name == spec.treatment {
+        oddities.extend(arms_in_words(table, spec));
     }
     let role = role(column, spec, distinct, n - missing);
     ColumnProfile { name: column.name.clone(), kind, range, missing, distinct, oddities, role }

@@ -332,6 +332,6 @@ fn tables_know_where_their_rows_came_from() {
     table.source.path = Some("f.csv".into());
     table.source.first_line = Some(2);
     let message = table.select(&[2, 0]).select(&[0]).error(Some("a"), Some(0), "is odd").to_string();
-    assert_eq!(message, "f.csv, column `a`, row 3: (line 4) is odd");
+    assert_eq!(message, "f.csv, column `a`, row 3 (line 4): is odd");
     assert!(matches!(table.columns()[0].data, ColumnData::Number(_)));
 }

@@ -191,7 +191,18 @@ fn unclear() -> Vec<Case> {
         case("comma beside points among semicolons", with_z(';', &comma, &half_point), "", thousands.clone()),
         case("point beside commas", with_z(';', &point, &half_comma), "", thousands.clone()),
         case("point beside points", with_z(';', &point, &half_point), "", decimals.clone()),
-        case("point alone", file(';', &point), "", decimals.clone()),
+        case("point alone", file(';', &point), "", stop(&["`x`", "row 1", "`1.234`", "1.234 or 1234", "--decimal ,"])),
+        case("point alone, given", file(';', &point), "decimal=.", decimals.clone()),
+        case("point alone, given comma", file(';', &point), "decimal=,", thousands.clone()),
+        case("point in a comma file", file(',', &point), "", decimals.clone()),
+        case(
+            "two digits behind a point",
+            file(';', &["1.234", "5.67", "12"]),
+            "",
+            Expect::Numbers(vec![1.234, 5.67, 12.0]),
+        ),
+        case("a small number", file(';', &["1.234", "0.678", "12"]), "", Expect::Numbers(vec![1.234, 0.678, 12.0])),
+        case("a large number", file(';', &["1.234", "1200.678"]), "", Expect::Numbers(vec![1.234, 1200.678])),
         case("both marks", with_z(',', &comma, &point), "", stop(&["`x`", "--decimal"])),
         case("given decimal comma", file(',', &comma), "decimal=,", decimals.clone()),
         case("given decimal point", file(',', &comma), "decimal=.", thousands.clone()),
@@ -399,6 +410,8 @@ fn dates() -> Vec<Case> {
         ("Spanish", ["31 de mayo de 2024", "1 de febrero de 2024", "3 de abril de 2024"]),
         ("american", ["May 31, 2024", "February 1, 2024", "Apr 3, 2024"]),
         ("midnight", ["31/05/2024 00:00", "01/02/2024 0:00:00", "03/04/2024 12:00 AM"]),
+        ("with offsets", ["2024-05-31T02:00:00+02:00", "2024-01-31 19:00:00-05:00", "2024-04-03T00:00:00Z"]),
+        ("with weekdays", ["Fri, 31 May 2024", "Thursday, 1 February 2024", "Wed 3 Apr 2024"]),
         ("iso and dmy", ["2024-05-31", "01/02/2024", "2024-04-03"]),
     ] {
         let options = if style == "iso and dmy" { "order=dmy" } else { "" };

@@ -34,10 +34,10 @@ pub(crate) fn describe(rows: &CausalRows<'_>, centred: Centred<'_>, held_out: &E
     if rows.is_binary() {
         overlap(centred.e, out);
         if let Some((ate, extreme)) = average_effect(rows, centred, &held_out.tau) {
-            out.note("ate", ate.value);
-            out.note("ate_se", ate.se.unwrap_or_default());
+            out.note("oob_ate", ate.value);
+            out.note("oob_ate_se", ate.se.unwrap_or_default());
             if extreme.beyond > 0 {
-                out.note("ate_rows_clipped", extreme.beyond as f64);
+                out.note("oob_ate_rows_clipped", extreme.beyond as f64);
             }
         }
     }
@@ -45,8 +45,8 @@ pub(crate) fn describe(rows: &CausalRows<'_>, centred: Centred<'_>, held_out: &E
 
 fn overlap(e: &[f64], out: &mut Diagnostics) {
     let (low, high) = e.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &v| (a.min(v), b.max(v)));
-    out.note("e_min", low);
-    out.note("e_max", high);
+    out.note("centering_propensity_min", low);
+    out.note("centering_propensity_max", high);
 }
 
 /// The doubly robust average effect of the rows, standard error by groups where there are any; `None` when their

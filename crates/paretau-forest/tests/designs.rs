@@ -27,7 +27,7 @@ fn check(name: &str, made: &Simulated, bound: f64) {
         let error = rmse(&model.held_out().unwrap()[0].tau, &tau);
         assert!(error < bound, "{} in {name}: {error}", entry.info().name);
         let numbers = &model.diagnostics().numbers;
-        let z = (numbers["ate"] - mean(&tau)) / numbers["ate_se"];
+        let z = (numbers["oob_ate"] - mean(&tau)) / numbers["oob_ate_se"];
         assert!(z.abs() < 4.0, "{} in {name}: average effect {z} standard errors off", entry.info().name);
     }
 }
@@ -60,6 +60,6 @@ fn a_hidden_confounder_stays_hidden() {
         mean(&rows.iter().map(|&i| design.y()[i]).collect::<Vec<f64>>())
     };
     let naive = of_arm(1) - of_arm(0) - truth;
-    let adjusted = fit(&CAUSAL_FOREST, &design).diagnostics().numbers["ate"] - truth;
+    let adjusted = fit(&CAUSAL_FOREST, &design).diagnostics().numbers["oob_ate"] - truth;
     assert!(naive > 0.05 && adjusted.abs() < 0.7 * naive, "{naive} {adjusted}");
 }

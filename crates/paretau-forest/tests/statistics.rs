@@ -43,9 +43,9 @@ fn confounding_is_taken_out() {
     assert!(mean(&treated) - mean(&control) > 1.6, "the naive difference should be biased");
     for entry in [&CAUSAL_FOREST as &dyn EstimatorEntry, &CAUSAL_FOREST_DML] {
         let numbers = fit(entry, &train, 400).diagnostics().numbers.clone();
-        let z = (numbers["ate"] - mean(&train.tau)) / numbers["ate_se"];
+        let z = (numbers["oob_ate"] - mean(&train.tau)) / numbers["oob_ate_se"];
         assert!(z.abs() < 3.0, "{}: {numbers:?}", entry.info().name);
-        assert!(numbers["ate_se"] < 0.05);
+        assert!(numbers["oob_ate_se"] < 0.05);
     }
 }
 
@@ -59,7 +59,7 @@ fn the_null_design_shows_no_heterogeneity() {
         let model = fit(&CAUSAL_FOREST, &train, 200);
         let numbers = &model.diagnostics().numbers;
         z.push(numbers["calibration_differential"] / numbers["calibration_differential_se"]);
-        assert!(numbers["ate"].abs() < 4.0 * numbers["ate_se"]);
+        assert!(numbers["oob_ate"].abs() < 4.0 * numbers["oob_ate_se"]);
     }
     assert!(z.iter().filter(|z| **z >= 2.6).count() <= 1 && mean(&z) < 0.4, "{z:?}");
     let train = smooth(1500, 5, 50);
@@ -179,7 +179,7 @@ fn clusters_widen_the_intervals() {
     let width = |design: &Design| {
         let model = CAUSAL_FOREST.build(&params, &TOOLS).unwrap().fit(design, &FitContext::silent(Seed(1))).unwrap();
         let numbers = model.diagnostics().numbers.clone();
-        (mean(&model.effects(&known.x).unwrap().se.unwrap()), numbers["ate_se"])
+        (mean(&model.effects(&known.x).unwrap().se.unwrap()), numbers["oob_ate_se"])
     };
     let (plain, clustered) = (width(&design), width(&design.clone().grouped(groups).unwrap()));
     assert!(clustered.0 > 1.15 * plain.0 && clustered.1 > 2.0 * plain.1, "{plain:?} {clustered:?}");

@@ -112,7 +112,14 @@ fn diagnose_model(model: &Model, common: &Common) -> Result<()> {
         lines.extend(about.overlap_of(k).iter().flat_map(|overlap| overlap.in_words()));
     }
     lines.extend(about.warnings.iter().map(|w| format!("warning: {}", w.message)));
-    let numbers = about.diagnostics.numbers.iter().map(|(name, value)| format!("{name}: {}", output::number(*value)));
+    let numbers = about.diagnostics.numbers.iter().map(|(name, value)| format!("  {name}: {}", output::number(*value)));
+    if !about.diagnostics.numbers.is_empty() {
+        lines.push(format!(
+            "numbers of `{}` itself, from the estimator's own fit (averages and propensities above are those of the data's \
+             nuisances):",
+            about.estimator
+        ));
+    }
     lines.extend(numbers);
     let mut text = lines.join("\n");
     for (k, own) in about.treated_arms().filter_map(|k| Some((k, of_arm(k)?))) {

@@ -76,7 +76,7 @@ fn read_in_pieces(
         columns.iter_mut().filter(|slot| slot.is_none()).zip(texts).for_each(|(slot, text)| *slot = Some(text));
     }
     let mut columns: Vec<TableColumn> = columns.into_iter().flatten().collect();
-    let doubtful = understand::points_in_doubt(&columns, options);
+    let doubtful = understand::points_in_doubt(&columns, stream.layout.delimiter, options);
     if doubtful.contains(&true) {
         let texts = as_text(&doubtful, watch)?;
         let slots = columns.iter_mut().zip(&doubtful).filter(|(_, again)| **again);

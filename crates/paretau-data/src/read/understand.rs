@@ -23,8 +23,33 @@ pub(super) struct Understood {
     pub(super) doubts: BTreeMap<String, Doubt>,
 }
 
-/// Which columns of numbers must be read as text, because a point in them may separate thousands.
-pub(super) fn points_in_doubt(columns: &[TableColumn], options: &ReadOptions) -> Vec<bool> {
+/// What the points of a column of numbers may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Points {
+    /// There are none.
+    None,
+    /// Decimal marks.
+    Decimal,
+    /// Either: three digits stand behind each.
+    Either,
+}
+
+fn points(column: &TableColumn) -> Points {
+    let ColumnData::Number(values) = &column.data else { return Points::None };
+    let mut found = Points::None;
+    for &value in values.iter().filter(|v| v.fract() != 0.0) {
+        let thousand = value.abs() * 1000.0;
+        if !(1.0..1000.0).contains(&value.abs()) || (thousand - thousand.round()).abs() > 1e-6 {
+            return Points::Decimal;
+        }
+        found = Points::Either;
+    }
+    found
+}
+
+/// Which columns of numbers must be read as text, because a point in them may separate thousands: where commas show that they
+/// are decimal marks, or where columns are separated by semicolons, as people with decimal commas do, and no column says more.
+pub(super) fn points_in_doubt(columns: &[TableColumn], delimiter: u8, options: &ReadOptions) -> Vec<bool> {
     let comma_given = options.decimal == Some(',') || options.thousands == Some('.');
     let comma_text = |column: &TableColumn| match &column.data {
         ColumnData::Text(text) => {
@@ -35,12 +60,19 @@ pub(super) fn points_in_doubt(columns: &[TableColumn], options: &ReadOptions) ->
     };
     let any_comma = comma_given || columns.iter().any(comma_text);
     let kinds = options.declared();
+    let silent = delimiter == b';' && !any_comma && options.decimal.is_none() && options.thousands.is_none();
+    let of_columns: Vec<Points> = if silent { columns.par_iter().map(points).collect() } else { vec![] };
+    let unclear =
+        |place: usize| !of_columns.contains(&Points::Decimal) && of_columns.get(place) == Some(&Points::Either);
     columns
         .iter()
-        .map(|column| {
+        .enumerate()
+        .map(|(place, column)| {
+            let known = options.notations.contains_key(&column.name);
             let known_comma = options.notations.get(&column.name).is_some_and(|n| n.decimal == ',');
             let is_number = column.kind() == Kind::Number;
-            is_number && !kinds.contains_key(column.name.as_str()) && (any_comma || known_comma)
+            let doubtful = any_comma || known_comma || (!known && unclear(place));
+            is_number && !kinds.contains_key(column.name.as_str()) && doubtful
         })
         .collect()
 }
@@ -262,8 +294,11 @@ fn choose(pair: &[Notation; 2], shows: &[Shows], delimiter: Option<u8>) -> Optio
     let seen: Vec<&Notation> = pair.iter().filter(|notation| shows.contains(&of(notation))).collect();
     match seen[..] {
         [only] => Some(only.clone()),
-        // Who writes decimal commas cannot separate columns by commas, which is what semicolons are for.
-        [] if delimiter == Some(b';') => pair.iter().find(|n| n.dates.is_none() && n.decimal == ',').cloned(),
+        // Who writes decimal commas cannot separate columns by commas, which is what semicolons are for. Points, though, are
+        // decimal marks for programs that separate by semicolons, too.
+        [] if delimiter == Some(b';') => {
+            pair.iter().find(|n| n.dates.is_none() && n.decimal == ',' && n.thousands.is_none()).cloned()
+        }
         _ => None,
     }
 }

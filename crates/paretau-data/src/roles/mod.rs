@@ -335,6 +335,16 @@ fn sentinel_warning(column: &TableColumn) -> Option<Warning> {
     })
 }
 
+/// What is wrong with the arms of the treatment column, or which of them is the control where that is not `0`.
+pub(crate) fn arms_in_words(table: &Table, spec: &RoleSpec) -> Option<String> {
+    match treatment::decode(table, table.column(&spec.treatment)?, spec, true) {
+        // What is in doubt about cells is said of every column.
+        Err(Error::File { message, .. }) => (!table.doubts.contains_key(&spec.treatment)).then_some(message),
+        Err(_) => None,
+        Ok(arms) => (arms.names[0] != "0").then(|| format!("`{}` is the control", arms.names[0])),
+    }
+}
+
 /// A note on days that are written as numbers, of which the distance between two is not that of the days.
 fn numbered_days(column: &TableColumn) -> Option<String> {
     let ColumnData::Number(values) = &column.data else { return None };

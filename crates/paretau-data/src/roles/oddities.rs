@@ -83,9 +83,37 @@ fn all_differ(values: &[f64]) -> bool {
 
 /// Whether a column's name says that it identifies rows.
 fn is_id_name(name: &str) -> bool {
-    const NAMES: [&str; 18] = [
-        "id", "index", "idx", "row", "rownum", "rowid", "rowname", "rownames", "recordid", "record", "caseid", "uid",
-        "uuid", "guid", "key", "serial", "seqn", "obs",
+    const NAMES: [&str; 30] = [
+        "id",
+        "index",
+        "idx",
+        "row",
+        "rownum",
+        "rowid",
+        "rowname",
+        "rownames",
+        "recordid",
+        "record",
+        "caseid",
+        "uid",
+        "uuid",
+        "guid",
+        "key",
+        "serial",
+        "seqn",
+        "obs",
+        "patient",
+        "subject",
+        "participant",
+        "respondent",
+        "person",
+        "customer",
+        "client",
+        "user",
+        "case",
+        "account",
+        "mrn",
+        "ssn",
     ];
     let plain: String = name.to_lowercase().chars().filter(|c| !matches!(c, '_' | '-' | ' ' | '.')).collect();
     let last = name.rsplit(['_', '-', ' ', '.']).next().unwrap_or_default();
@@ -284,6 +312,7 @@ mod tests {
         assert!(names_rows(&column("id", vec![5.0, 6.0, 7.0])));
         assert!(names_rows(&column("patient_id", shuffled())));
         assert!(names_rows(&column("userId", shuffled())));
+        assert!(names_rows(&column("Patient", shuffled())));
         assert!(!names_rows(&column("age", shuffled())));
         assert!(!names_rows(&column("humid", shuffled())));
         assert!(!names_rows(&column("x", vec![1.0, 2.0, 3.0])));

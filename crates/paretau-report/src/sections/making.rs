@@ -44,7 +44,11 @@ pub(crate) fn making(records: &ModelRecords) -> Section {
             .iter()
             .map(|(name, value)| vec![Cell::html(code(name)), Cell::number(*value, &significant(*value, 4))])
             .collect();
-        let table = Table { caption: "Numbers of the fit", header: &["number", "value"], rows };
+        let table = Table {
+            caption: "Numbers from the estimator’s own fit, which the answer above does not rest on",
+            header: &["number", "value"],
+            rows,
+        };
         html += &table.folded("Numbers from the fit");
     }
     Section { id: "making", heading: "How it was made", html }

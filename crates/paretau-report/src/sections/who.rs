@@ -99,7 +99,7 @@ fn histogram(records: &ModelRecords, effects: &EffectSummary, unit: Unit<'_>) ->
         .collect();
     let edges = effects.histogram.iter().flat_map(|b| [b.from, b.to]).map(|v| v * unit.scale);
     let x = Axis::over(axis_label(records), edges);
-    let mut legend = vec![Key::new(Paint::Limit, Shape::Line, "mean")];
+    let mut legend = vec![Key::new(Paint::Limit, Shape::Line, "mean of the predictions")];
     if x.range.contains(&0.0) {
         marks.push(Mark::Across { x: 0.0, paint: Paint::Text });
         legend.push(Key::new(Paint::Text, Shape::Line, "no effect"));

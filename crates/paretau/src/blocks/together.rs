@@ -43,8 +43,13 @@ fn stack(blocks: &[(f64, &StackReport)]) -> StackReport {
 }
 
 /// Numbers that count rows.
-const COUNTS: [&str; 5] =
-    ["ate_rows_clipped", "propensities_held", "rows_beyond_clip", "rows_trimmed", "second_stage_propensities_raised"];
+const COUNTS: [&str; 5] = [
+    "oob_ate_rows_clipped",
+    "propensities_held",
+    "rows_beyond_clip",
+    "rows_trimmed",
+    "second_stage_propensities_raised",
+];
 
 /// One number from those of the blocks with their shares of the rows: standard errors are those of a mean of independent
 /// numbers, counts of rows are added up, and everything else that is not an extreme is a mean.
@@ -129,7 +134,9 @@ mod tests {
     fn numbers_are_combined_by_what_they_are() {
         let own = |ate: f64, se: f64, lowest: f64, clipped: f64| {
             let mut found = Diagnostics::default();
-            for (name, value) in [("ate", ate), ("ate_se", se), ("e_min", lowest), ("ate_rows_clipped", clipped)] {
+            for (name, value) in
+                [("oob_ate", ate), ("oob_ate_se", se), ("e_min", lowest), ("oob_ate_rows_clipped", clipped)]
+            {
                 found.note(name, value);
             }
             found.warn("few-trees", format!("of {ate}"));
@@ -138,7 +145,7 @@ mod tests {
         let (mut a, b) = (own(1.0, 0.3, 0.1, 4.0), own(3.0, 0.4, 0.2, 5.0));
         a.note("only here", 7.0);
         let found = diagnostics(&[(0.5, &a), (0.5, &b)]);
-        let expected = [("ate", 2.0), ("ate_rows_clipped", 9.0), ("ate_se", 0.25), ("e_min", 0.1)];
+        let expected = [("e_min", 0.1), ("oob_ate", 2.0), ("oob_ate_rows_clipped", 9.0), ("oob_ate_se", 0.25)];
         assert!(found.numbers.iter().map(|(name, value)| (name.as_str(), *value)).eq(expected), "{:?}", found.numbers);
         assert_eq!(found.warnings.len(), 1);
         assert_eq!(found.warnings[0].message, "in 2 of 2 blocks of rows: of 1");

@@ -178,6 +178,39 @@ impl Sample {
     }
 }
 
+impl Sample {
+    /// The same share by a line within each arm, which says more than bins where rows are few; nothing for a column of texts.
+    fn explained_by_line(&self, column: &TableColumn) -> Option<f64> {
+        let ColumnData::Number(values) = &column.data else { return None };
+        let x: Vec<f64> = self.rows.iter().map(|&i| values[i]).collect();
+        let mut sums = vec![[0.0_f64; 5]; self.n_arms];
+        // Scaled, so that squares stay in range.
+        let scale = x.iter().filter(|v| !v.is_nan()).fold(0.0_f64, |most, v| most.max(v.abs())).max(f64::MIN_POSITIVE);
+        for i in (0..self.half).filter(|&i| !x[i].is_nan()) {
+            let (x, y) = (x[i] / scale, self.y[i]);
+            let own = &mut sums[self.t[i]];
+            own.iter_mut().zip([1.0, x, y, x * x, x * y]).for_each(|(sum, term)| *sum += term);
+        }
+        let lines: Vec<(f64, f64, f64)> = sums
+            .iter()
+            .map(|&[n, x, y, xx, xy]| {
+                let (mean_x, mean_y) = (x / n, y / n);
+                let slope = (xy - n * mean_x * mean_y) / (xx - n * mean_x * mean_x);
+                (mean_x, mean_y, slope)
+            })
+            .collect();
+        let (mut left, mut total) = (0.0, 0.0);
+        for i in self.half..self.y.len() {
+            let (mean_x, mean_y, slope) = lines[self.t[i]];
+            let line = if x[i].is_nan() { mean_y } else { mean_y + slope * (x[i] / scale - mean_x) };
+            total += (self.y[i] - mean_y).powi(2);
+            left += (self.y[i] - line).powi(2);
+        }
+        // An arm without rows, or a column that is one number, gives no finite share.
+        (total > 0.0).then(|| 1.0 - left / total).filter(|share| share.is_finite())
+    }
+}
+
 fn listed(names: &[&str]) -> String {
     let shown: Vec<String> = names.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
     let more = names.len().saturating_sub(NAMED);
@@ -220,12 +253,17 @@ fn determines_outcome(sample: &Sample, cases: &[(&TableColumn, Vec<usize>)]) -> 
     values.dedup();
     let class: Option<Vec<usize>> =
         (values.len() == 2).then(|| sample.y.iter().map(|y| usize::from(*y == values[1])).collect());
-    let determines = |bins: &[usize]| match &class {
+    let determines = |column: &TableColumn, bins: &[usize]| match &class {
         Some(class) => sample.right(bins, class, 2).is_some_and(|right| right >= RIGHT),
-        None => sample.explained(bins).is_some_and(|share| share >= EXPLAINED),
+        None => {
+            [sample.explained(bins), sample.explained_by_line(column)].iter().flatten().any(|share| *share >= EXPLAINED)
+        }
     };
-    let found: Vec<&str> =
-        cases.iter().filter(|(_, bins)| determines(bins)).map(|(column, _)| column.name.as_str()).collect();
+    let found: Vec<&str> = cases
+        .iter()
+        .filter(|(column, bins)| determines(column, bins))
+        .map(|(column, _)| column.name.as_str())
+        .collect();
     (!found.is_empty()).then(|| {
         let (was, it) = if found.len() == 1 { ("was it", "it") } else { ("were they", "them") };
         Warning::new(
@@ -481,6 +519,24 @@ mod tests {
         );
         assert_eq!(codes(&several), ["treatment-determined"]);
         assert!(several[0].1.contains("`site`") && !several[0].1.contains("`half`"), "{}", several[0].1);
+    }
+
+    #[test]
+    fn near_copies_of_the_outcome_are_found_among_few_rows_and_several_arms() {
+        for (n, noise, want) in [(300, 0.05, vec!["outcome-nearly-determined"]), (300, 0.3, vec![])] {
+            let all = found(
+                n,
+                3,
+                |t, rng| t + rng.normal(),
+                |_, y, rng| {
+                    let copy = |y: &f64| {
+                        if rng.uniform() < 0.01 { f64::NAN } else { y * 1e200 + noise * 1e200 * rng.normal() }
+                    };
+                    vec![TableColumn::number("wobble", y.iter().map(copy).collect())]
+                },
+            );
+            assert_eq!(codes(&all), want, "{n} rows, noise {noise}");
+        }
     }
 
     #[test]

@@ -72,13 +72,13 @@ fn pieces_do_not_change_tables_or_errors() {
         ("a,b\r1,2\r3,4\r5,6", &plain, "[2.0, 4.0, 6.0]"),
         ("a,b\n1,2\n3,4", &plain, "[2.0, 4.0]"),
         ("a,b\n1,2\n3,", &plain, "[2.0, NaN]"),
-        ("a,b\n1,2\n3,4\n5,6\n7\n8,9\n", &plain, "row 4: (line 5) has 1 cell, but the first line has 2"),
-        ("a,b\r\n1,2\r\n3,4\r\n5,6\r\n7,8,9\r\n", &plain, "row 4: (line 5) has 3 cells"),
-        ("a,b\n1,2\n\n\n3,4\n5,x\n", &number, "column `b`, row 3: (line 6) holds `x`"),
-        ("a,b\n1,2\n\n\n3,4\n5\n", &number, "row 3: (line 6) has 1 cell"),
-        ("a,b\n1,2\n3,x,4\n", &number, "row 2: (line 3) has 3 cells"),
-        ("a,b\n1,2\n3,inf\n5,6\n", &number, "column `b`, row 2: (line 3) holds `inf`"),
-        ("a,b\n1,2\n3,inf\n-inf,6\n", &plain, "column `a`, row 3: (line 4) holds `-inf`"),
+        ("a,b\n1,2\n3,4\n5,6\n7\n8,9\n", &plain, "row 4 (line 5): has 1 cell, but the first line has 2"),
+        ("a,b\r\n1,2\r\n3,4\r\n5,6\r\n7,8,9\r\n", &plain, "row 4 (line 5): has 3 cells"),
+        ("a,b\n1,2\n\n\n3,4\n5,x\n", &number, "column `b`, row 3 (line 6): holds `x`"),
+        ("a,b\n1,2\n\n\n3,4\n5\n", &number, "row 3 (line 6): has 1 cell"),
+        ("a,b\n1,2\n3,x,4\n", &number, "row 2 (line 3): has 3 cells"),
+        ("a,b\n1,2\n3,inf\n5,6\n", &number, "column `b`, row 2 (line 3): holds `inf`"),
+        ("a,b\n1,2\n3,inf\n-inf,6\n", &plain, "column `a`, row 3 (line 4): holds `-inf`"),
         ("a,b\n1,2\n3,inf\n5,x\n", &plain, "\"inf\""),
         ("a,b\n1,007\n3,4\n5,6\n7,x\n9,8\n", &plain, "\"007\""),
         ("a,b\nx,1\ny,2\n7,3\n8,4\nz,5\n", &plain, "\"7\""),
@@ -87,21 +87,21 @@ fn pieces_do_not_change_tables_or_errors() {
         ("a,b\n2024-05-31,1\n,2\n2024-06-01,3\n", &plain, "is_date: true"),
         ("\u{feff}a,b\n1,2\n3,4\n", &plain, "name: \"a\""),
         ("1,2\n3,4\n5,6\n", &headless, "[1.0, 3.0, 5.0]"),
-        ("a,b\n1,2\n3,\"4\n5,6\n", &plain, "row 2: (line 3) a quotation mark is never closed"),
+        ("a,b\n1,2\n3,\"4\n5,6\n", &plain, "row 2 (line 3): a quotation mark is never closed"),
         ("a,b\n1,5\" pipe\n3,\"4\"\" \nx\"y\n", &plain, "5\\\" pipe"),
         ("\n\n\r\n\n\n\na,b\n\n1,2\n", &plain, "first_line: Some(9)"),
         ("a,b\n1,2\n\n3,4\n", &plain, "first_line: None"),
         ("a,b\n\n\n\n\n\n\n\n\n", &plain, "has a header but no rows of data"),
         ("\n\n\n\n\n\n\n\n\n\n\n", &plain, "is empty"),
         ("a;b\n1;2\n3;4\n", &plain, "separated by `;`"),
-        ("a,b\n1,\"x\r\ny\"\n", &number, "column `b`, row 1: (line 2) holds `x\\r\\ny`"),
-        ("a,\"b\nc\"\n1,-inf\n", &plain, "column `b\\nc`, row 1: (line 3) holds `-inf`"),
+        ("a,b\n1,\"x\r\ny\"\n", &number, "column `b`, row 1 (line 2): holds `x\\r\\ny`"),
+        ("a,\"b\nc\"\n1,-inf\n", &plain, "column `b\\nc`, row 1 (line 3): holds `-inf`"),
     ] {
         let found = is_the_same_in_any_pieces(text.as_bytes(), options);
         assert!(found.contains(word), "{text:?} gives {found}, not {word}");
     }
     let latin: &[u8] = b"a,b\n1,x\n2,y\n3,caf\xe9\n4,z\n";
-    assert!(is_the_same_in_any_pieces(latin, &plain).contains("row 3: (line 4) holds bytes that are not UTF-8"));
+    assert!(is_the_same_in_any_pieces(latin, &plain).contains("row 3 (line 4): holds bytes that are not UTF-8"));
 }
 
 #[test]
