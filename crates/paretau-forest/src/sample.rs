@@ -21,7 +21,7 @@ pub(crate) enum Units {
     /// Rows of group `g` are `rows[start[g]..start[g + 1]]`.
     Groups { start: Vec<usize>, rows: Vec<u32> },
     /// All rows for every tree, drawn already from more: the first of them choose splits. The generator goes on from there.
-    Drawn { n_grow: usize, n: usize, rng: Rng },
+    Drawn { n_grow: usize, n: usize, rng: Box<Rng> },
 }
 
 impl Units {
@@ -90,7 +90,7 @@ impl Sampler {
             sample.honest.clear();
             sample.honest.extend(n_grow..n);
             (0..n).for_each(|i| set(in_bag, i));
-            return rng.clone();
+            return Rng::clone(rng);
         }
         let Sampling { fraction, bag, honest } = self.sampling;
         let mut rng = self.seed.named("tree").indexed(tree as u64).rng();

@@ -234,7 +234,7 @@ impl StoredForest {
                 "a tree takes at most {MAX_ROWS} rows, it drew {n}; use a smaller max_samples"
             )));
         }
-        let given = Units::Drawn { n_grow, n, rng };
+        let given = Units::Drawn { n_grow, n, rng: Box::new(rng) };
         let binned = BinnedRows { bins: self.start.binned.bins.clone(), codes: codes.into() };
         let context = GrowContext {
             binned: &binned,

@@ -185,8 +185,10 @@ def test_by_registry_name_on_a_frame(mixed):
     direct = paretau.fit("lr-2", whole.assign(t=treatment), treatment="t", outcome="y")
     np.testing.assert_array_equal(direct.effect(whole), est.effect(whole))
     assert direct.weights_.shape == (len(whole),)
+    # A word that only a control goes by needs no naming; two names of anything do.
+    np.testing.assert_array_equal(paretau.fit("lr-2", whole, treatment="t", outcome="y").effect(whole), est.effect(whole))
     with pytest.raises(paretau.DataError, match="treated_value="):
-        paretau.fit("lr-2", whole, treatment="t", outcome="y")
+        paretau.fit("lr-2", whole.assign(t=np.where(treatment, "oak", "elm")), treatment="t", outcome="y")
     with pytest.raises(paretau.UsageError, match="did you mean"):
         paretau.fit("lr-2", whole, treatment="t", outcome="yy", treated_value="drug", control_value="placebo")
     with pytest.raises(TypeError, match="data frame"):

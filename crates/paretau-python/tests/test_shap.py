@@ -143,6 +143,6 @@ def test_what_cannot_be_explained_is_refused(data, forest):
     with pytest.warns(UserWarning, match="feature names"), pytest.raises(ValueError, match="background"):
         forest.shap_values(data.X[:3], background=data.frame()[[f"x{j}" for j in range(1, 7)]])
     wide = paretau.make_synthetic(n=200, d=18, random_state=0)
-    many = paretau.LinearEffect().fit(wide.X, wide.y, treatment=wide.treatment)
+    many = paretau.XLearner(base="ridge").fit(wide.X, wide.y, treatment=wide.treatment)
     with pytest.raises(paretau.ParetauError, match="subsets"):
         many.shap_values(wide.X[:3], permutations="exact")

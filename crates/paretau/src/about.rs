@@ -177,6 +177,10 @@ pub struct Estimate {
 impl Estimate {
     /// The interval that covers with probability `level`. The degrees of freedom are those of the 95 % interval.
     pub fn interval(&self, level: f64) -> (f64, f64) {
+        // The same bits as are written elsewhere.
+        if (level - 0.95).abs() < 1e-12 {
+            return (self.lo, self.hi);
+        }
         let wide = if self.se > 0.0 { (self.hi - self.lo) / (2.0 * self.se) } else { 0.0 };
         let df = if wide > normal_quantile(0.975) * (1.0 + 1e-9) {
             let (mut low, mut high) = (0.5_f64, 1e6_f64);

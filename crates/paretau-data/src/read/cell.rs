@@ -57,12 +57,17 @@ fn is_missing_word(cell: &[u8]) -> bool {
 pub(crate) fn trim(cell: &[u8]) -> &[u8] {
     match cell {
         [b' ' | b'\t', ..] | [.., b' ' | b'\t' | b'\r'] => trim(cell.trim_ascii()),
-        [0xc2, 0xa0, rest @ ..] | [rest @ .., 0xc2, 0xa0] => trim(rest),
-        // U+2000 to U+200F, U+202F, U+2060, U+3000, U+FEFF.
-        [0xe2, 0x80, 0x80..=0x8f | 0xaf, rest @ ..] | [rest @ .., 0xe2, 0x80, 0x80..=0x8f | 0xaf] => trim(rest),
-        [0xe2, 0x81, 0xa0, rest @ ..] | [rest @ .., 0xe2, 0x81, 0xa0] => trim(rest),
-        [0xe3, 0x80, 0x80, rest @ ..] | [rest @ .., 0xe3, 0x80, 0x80] => trim(rest),
-        [0xef, 0xbb, 0xbf, rest @ ..] | [rest @ .., 0xef, 0xbb, 0xbf] => trim(rest),
+        // U+00A0, U+2000 to U+200F, U+202F, U+2060, U+3000, U+FEFF.
+        [0xc2, 0xa0, rest @ ..]
+        | [rest @ .., 0xc2, 0xa0]
+        | [0xe2, 0x80, 0x80..=0x8f | 0xaf, rest @ ..]
+        | [rest @ .., 0xe2, 0x80, 0x80..=0x8f | 0xaf]
+        | [0xe2, 0x81, 0xa0, rest @ ..]
+        | [rest @ .., 0xe2, 0x81, 0xa0]
+        | [0xe3, 0x80, 0x80, rest @ ..]
+        | [rest @ .., 0xe3, 0x80, 0x80]
+        | [0xef, 0xbb, 0xbf, rest @ ..]
+        | [rest @ .., 0xef, 0xbb, 0xbf] => trim(rest),
         [b'=', b'"', inner @ .., b'"'] if !inner.contains(&b'"') => trim(inner),
         _ => cell,
     }
