@@ -110,9 +110,12 @@ pub(crate) const TRAINING: &[ParamSpec] = &[
         "embedding",
         ParamKind::Auto(&ParamKind::Choice(&["plain", "piecewise"])),
         "How nets read numbers: standardised alone (plain), or with one further input per bin between a column's quantiles (piecewise); auto chooses on validation rows.",
-    )
-    .searched(SearchRange::Words(&["plain", "piecewise"])),
-    spec("bins", ParamKind::Int { min: 3, max: 64 }, "Bins per column of the piecewise embedding; fewer where many columns are numbers."),
+    ),
+    spec(
+        "bins",
+        ParamKind::Int { min: 3, max: 64 },
+        "Bins per column of the piecewise embedding; fewer where many columns are numbers.",
+    ),
     spec("encoder", ParamKind::Auto(&WIDTHS), "Hidden units of each encoder, layer by layer.").searched(LAYERS),
     spec("representation", ParamKind::Auto(&ParamKind::Int { min: 1, max: 4096 }), "Units of each encoder's output.")
         .searched(SearchRange::Ints(&[16, 32, 64])),

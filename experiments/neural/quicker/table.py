@@ -47,5 +47,6 @@ for (estimator, family), keys in sorted(groups.items(), key=lambda g: (g[0][0], 
     )
 for name, fits in (("before", before), ("after", after)):
     both = [k for k in before.keys() & after.keys() if k[3] == "dpsw-norm" and (*k[:3], "tarnet") in before.keys() & after.keys()]
-    ratio = mean([fits[k]["seconds"] / fits[*k[:3], "tarnet"]["seconds"] for k in both])
-    print(f"\n`dpsw-norm` took {ratio:.2f} times `tarnet`'s processor time {name}.")
+    if both:
+        ratio = mean([fits[k]["seconds"] / fits[*k[:3], "tarnet"]["seconds"] for k in both])
+        print(f"\n`dpsw-norm` took {ratio:.2f} times `tarnet`'s processor time {name}.")

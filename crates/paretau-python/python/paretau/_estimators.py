@@ -842,6 +842,13 @@ class TARNet(Estimator):
     loss : str or None, default None
         Loss per row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
         logistic. None lets the data decide.
+    embedding : str or None, default None
+        How nets read numbers: standardised alone (plain), or with one further input per bin between a column's
+        quantiles (piecewise); auto chooses on validation rows. Takes one of plain, piecewise. None lets the data
+        decide.
+    bins : int, default 8
+        Bins per column of the piecewise embedding; fewer where many columns are numbers. Takes a whole number from 3 to
+        64.
     encoder : list[int] or None, default None
         Hidden units of each encoder, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the data
         decide.
@@ -942,6 +949,8 @@ class TARNet(Estimator):
         *,
         settings: str = "default",
         loss: str | None = None,
+        embedding: str | None = None,
+        bins: int = 8,
         encoder: Sequence[int] | None = None,
         representation: int | None = None,
         heads: Sequence[int] | None = None,
@@ -968,6 +977,8 @@ class TARNet(Estimator):
     ) -> None:
         self.settings = settings
         self.loss = loss
+        self.embedding = embedding
+        self.bins = bins
         self.encoder = encoder
         self.representation = representation
         self.heads = heads
@@ -1015,6 +1026,13 @@ class CFR(Estimator):
     loss : str or None, default None
         Loss per row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
         logistic. None lets the data decide.
+    embedding : str or None, default None
+        How nets read numbers: standardised alone (plain), or with one further input per bin between a column's
+        quantiles (piecewise); auto chooses on validation rows. Takes one of plain, piecewise. None lets the data
+        decide.
+    bins : int, default 8
+        Bins per column of the piecewise embedding; fewer where many columns are numbers. Takes a whole number from 3 to
+        64.
     encoder : list[int] or None, default None
         Hidden units of each encoder, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the data
         decide.
@@ -1118,6 +1136,8 @@ class CFR(Estimator):
         balance_weight: float | None = 1.0,
         balance_width: float | None = None,
         loss: str | None = None,
+        embedding: str | None = None,
+        bins: int = 8,
         encoder: Sequence[int] | None = None,
         representation: int | None = None,
         heads: Sequence[int] | None = None,
@@ -1146,6 +1166,8 @@ class CFR(Estimator):
         self.balance_weight = balance_weight
         self.balance_width = balance_width
         self.loss = loss
+        self.embedding = embedding
+        self.bins = bins
         self.encoder = encoder
         self.representation = representation
         self.heads = heads
@@ -1183,6 +1205,13 @@ class DragonNet(Estimator):
     loss : str or None, default None
         Loss per row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
         logistic. None lets the data decide.
+    embedding : str or None, default None
+        How nets read numbers: standardised alone (plain), or with one further input per bin between a column's
+        quantiles (piecewise); auto chooses on validation rows. Takes one of plain, piecewise. None lets the data
+        decide.
+    bins : int, default 8
+        Bins per column of the piecewise embedding; fewer where many columns are numbers. Takes a whole number from 3 to
+        64.
     encoder : list[int] or None, default None
         Hidden units of each encoder, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the data
         decide.
@@ -1284,6 +1313,8 @@ class DragonNet(Estimator):
         joint: float = 1.0,
         targeted: float = 1.0,
         loss: str | None = None,
+        embedding: str | None = None,
+        bins: int = 8,
         encoder: Sequence[int] | None = None,
         representation: int | None = None,
         heads: Sequence[int] | None = None,
@@ -1311,6 +1342,8 @@ class DragonNet(Estimator):
         self.joint = joint
         self.targeted = targeted
         self.loss = loss
+        self.embedding = embedding
+        self.bins = bins
         self.encoder = encoder
         self.representation = representation
         self.heads = heads
@@ -1348,6 +1381,13 @@ class GANITE(Estimator):
         How hard the generator plays against its discriminator. Takes a number of at least 0.
     beta : float, default 1.0
         How hard the inference net plays against its discriminator. Takes a number of at least 0.
+    embedding : str or None, default None
+        How nets read numbers: standardised alone (plain), or with one further input per bin between a column's
+        quantiles (piecewise); auto chooses on validation rows. Takes one of plain, piecewise. None lets the data
+        decide.
+    bins : int, default 8
+        Bins per column of the piecewise embedding; fewer where many columns are numbers. Takes a whole number from 3 to
+        64.
     encoder : list[int] or None, default None
         Hidden units of each encoder, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the data
         decide.
@@ -1449,6 +1489,8 @@ class GANITE(Estimator):
         settings: str = "default",
         alpha: float = 1.0,
         beta: float = 1.0,
+        embedding: str | None = None,
+        bins: int = 8,
         encoder: Sequence[int] | None = None,
         representation: int | None = None,
         heads: Sequence[int] | None = None,
@@ -1476,6 +1518,8 @@ class GANITE(Estimator):
         self.settings = settings
         self.alpha = alpha
         self.beta = beta
+        self.embedding = embedding
+        self.bins = bins
         self.encoder = encoder
         self.representation = representation
         self.heads = heads
@@ -1532,6 +1576,12 @@ class DRCFR(Estimator):
         Takes a number of at least 0.000000000001. None lets the data decide.
     independence : float, default 0.0
         Strength of an independence penalty (HSIC) between the encoders' outputs. Takes a number of at least 0.
+    instruments : float or None, default None
+        Strength of the propensity's cross-entropy in Γ's loss, which makes Γ read what drives the treatment; with 0, as
+        in the paper, Γ learns through the weights alone. Takes a number of at least 0. None lets the data decide.
+    separation : float or None, default None
+        Strength of a penalty on Γ's first-layer weights of those columns that Δ and Υ read. Takes a number of at least
+        0. None lets the data decide.
     propensity : list[int] or None, default None
         Hidden units of the propensity net, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
         data decide.
@@ -1548,6 +1598,13 @@ class DRCFR(Estimator):
     loss : str or None, default None
         Loss per row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
         logistic. None lets the data decide.
+    embedding : str or None, default None
+        How nets read numbers: standardised alone (plain), or with one further input per bin between a column's
+        quantiles (piecewise); auto chooses on validation rows. Takes one of plain, piecewise. None lets the data
+        decide.
+    bins : int, default 8
+        Bins per column of the piecewise embedding; fewer where many columns are numbers. Takes a whole number from 3 to
+        64.
     encoder : list[int] or None, default None
         Hidden units of each encoder, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the data
         decide.
@@ -1656,12 +1713,16 @@ class DRCFR(Estimator):
         balance_weight: float | None = None,
         balance_width: float | None = None,
         independence: float = 0.0,
+        instruments: float | None = None,
+        separation: float | None = None,
         propensity: Sequence[int] | None = None,
         propensity_rate: float | None = None,
         schedule: str | None = None,
         block: int = 100,
         truncate: float = 0.1,
         loss: str | None = None,
+        embedding: str | None = None,
+        bins: int = 8,
         encoder: Sequence[int] | None = None,
         representation: int | None = None,
         heads: Sequence[int] | None = None,
@@ -1693,12 +1754,16 @@ class DRCFR(Estimator):
         self.balance_weight = balance_weight
         self.balance_width = balance_width
         self.independence = independence
+        self.instruments = instruments
+        self.separation = separation
         self.propensity = propensity
         self.propensity_rate = propensity_rate
         self.schedule = schedule
         self.block = block
         self.truncate = truncate
         self.loss = loss
+        self.embedding = embedding
+        self.bins = bins
         self.encoder = encoder
         self.representation = representation
         self.heads = heads
@@ -1767,6 +1832,13 @@ class PSW(Estimator):
     loss : str or None, default None
         Loss per row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
         logistic. None lets the data decide.
+    embedding : str or None, default None
+        How nets read numbers: standardised alone (plain), or with one further input per bin between a column's
+        quantiles (piecewise); auto chooses on validation rows. Takes one of plain, piecewise. None lets the data
+        decide.
+    bins : int, default 8
+        Bins per column of the piecewise embedding; fewer where many columns are numbers. Takes a whole number from 3 to
+        64.
     encoder : list[int] or None, default None
         Hidden units of each encoder, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the data
         decide.
@@ -1879,6 +1951,8 @@ class PSW(Estimator):
         propensity_rate: float | None = None,
         truncate: float = 0.1,
         loss: str | None = None,
+        embedding: str | None = None,
+        bins: int = 8,
         encoder: Sequence[int] | None = None,
         representation: int | None = None,
         heads: Sequence[int] | None = None,
@@ -1917,6 +1991,8 @@ class PSW(Estimator):
         self.propensity_rate = propensity_rate
         self.truncate = truncate
         self.loss = loss
+        self.embedding = embedding
+        self.bins = bins
         self.encoder = encoder
         self.representation = representation
         self.heads = heads
@@ -1986,6 +2062,12 @@ class DPSW(Estimator):
         Takes a number of at least 0.000000000001. None lets the data decide.
     independence : float, default 0.0
         Strength of an independence penalty (HSIC) between the encoders' outputs. Takes a number of at least 0.
+    instruments : float or None, default None
+        Strength of the propensity's cross-entropy in Γ's loss, which makes Γ read what drives the treatment; with 0, as
+        in the paper, Γ learns through the weights alone. Takes a number of at least 0. None lets the data decide.
+    separation : float or None, default None
+        Strength of a penalty on Γ's first-layer weights of those columns that Δ and Υ read. Takes a number of at least
+        0. None lets the data decide.
     propensity : list[int] or None, default None
         Hidden units of the propensity net, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
         data decide.
@@ -2002,6 +2084,13 @@ class DPSW(Estimator):
     loss : str or None, default None
         Loss per row; auto is squared for numbers and logistic for yes/no outcomes. Takes one of squared, absolute,
         logistic. None lets the data decide.
+    embedding : str or None, default None
+        How nets read numbers: standardised alone (plain), or with one further input per bin between a column's
+        quantiles (piecewise); auto chooses on validation rows. Takes one of plain, piecewise. None lets the data
+        decide.
+    bins : int, default 8
+        Bins per column of the piecewise embedding; fewer where many columns are numbers. Takes a whole number from 3 to
+        64.
     encoder : list[int] or None, default None
         Hidden units of each encoder, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the data
         decide.
@@ -2113,12 +2202,16 @@ class DPSW(Estimator):
         balance_weight: float | None = None,
         balance_width: float | None = None,
         independence: float = 0.0,
+        instruments: float | None = None,
+        separation: float | None = None,
         propensity: Sequence[int] | None = None,
         propensity_rate: float | None = None,
         schedule: str | None = None,
         block: int = 100,
         truncate: float = 0.1,
         loss: str | None = None,
+        embedding: str | None = None,
+        bins: int = 8,
         encoder: Sequence[int] | None = None,
         representation: int | None = None,
         heads: Sequence[int] | None = None,
@@ -2154,12 +2247,16 @@ class DPSW(Estimator):
         self.balance_weight = balance_weight
         self.balance_width = balance_width
         self.independence = independence
+        self.instruments = instruments
+        self.separation = separation
         self.propensity = propensity
         self.propensity_rate = propensity_rate
         self.schedule = schedule
         self.block = block
         self.truncate = truncate
         self.loss = loss
+        self.embedding = embedding
+        self.bins = bins
         self.encoder = encoder
         self.representation = representation
         self.heads = heads
