@@ -152,12 +152,12 @@ const ENCODERS: &[ParamSpec] = &[
     spec(
         "instruments",
         ParamKind::Auto(&NOT_NEGATIVE),
-        "Strength of the propensity's cross-entropy in Γ's loss, which makes Γ read what drives the treatment; with 0, as in the paper, Γ learns through the weights alone.",
+        "Strength of the propensity's cross-entropy in Γ's loss, which makes Γ read what drives the treatment; with 0, as in the paper, Γ learns through the weights alone. Auto is 0.1, or 0 where gamma is auto.",
     ),
     spec(
         "separation",
         ParamKind::Auto(&NOT_NEGATIVE),
-        "Strength of a penalty on Γ's first-layer weights of those columns that Δ and Υ read.",
+        "Strength of a penalty on Γ's first-layer weights of those columns that Δ and Υ read. Auto is 0.03, or 0 where gamma is auto.",
     ),
     PROPENSITY,
     JOINT_PROPENSITY_RATE,
