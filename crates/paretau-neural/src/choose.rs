@@ -46,6 +46,9 @@ pub(crate) fn choose(
     Ok((candidates[best], first, notes))
 }
 
+/// Scores of the candidates that were tried, by their numbers.
+type Scores = Vec<(usize, f64)>;
+
 /// What is tried: a first round of candidates, and a second of their winner with piecewise-linear inputs.
 pub(crate) struct Rounds {
     /// Candidates of the first round, then, in the same order, those that a second may try.
@@ -71,7 +74,7 @@ impl Rounds {
         &self,
         rung: Option<u64>,
         train: impl Fn(usize, Option<u64>, usize) -> Result<(R, f64)> + Send + Sync,
-    ) -> Result<(usize, R, Vec<(usize, f64)>)> {
+    ) -> Result<(usize, R, Scores)> {
         let rung = rung.filter(|_| self.candidates.len() > 1);
         let mut runs: Vec<(usize, R, f64)> = run_all(self.first, |k| {
             let (run, score) = train(k, rung, self.first)?;

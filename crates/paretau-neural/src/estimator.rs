@@ -82,7 +82,7 @@ impl NetEstimator {
                 notes.push(("weighted_share_error".to_owned(), error));
             }
         }
-        // Γ learns through the weights alone, so only weighted nets show what it reads, whatever they count for.
+        // Γ serves the weights alone, so only weighted nets show what it reads, whatever they count for.
         let (mut feature_roles, mut feature_reading) = (Vec::new(), Vec::new());
         match kind.feature_report() {
             FeatureReport::Roles => feature_roles = roles(design, &trained[0].1)?,

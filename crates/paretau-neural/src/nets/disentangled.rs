@@ -152,12 +152,12 @@ const ENCODERS: &[ParamSpec] = &[
     spec(
         "instruments",
         ParamKind::Auto(&NOT_NEGATIVE),
-        "Strength of the propensity's cross-entropy in Γ's loss, which makes Γ read what drives the treatment; with 0, as in the paper, Γ learns through the weights alone.",
+        "Strength of the propensity's cross-entropy in Γ's loss, which makes Γ read what drives the treatment; with 0, as in the paper, Γ learns through the weights alone. Auto is 0.1, or 0 where gamma is auto.",
     ),
     spec(
         "separation",
         ParamKind::Auto(&NOT_NEGATIVE),
-        "Strength of a penalty on Γ's first-layer weights of those columns that Δ and Υ read.",
+        "Strength of a penalty on Γ's first-layer weights of those columns that Δ and Υ read. Auto is 0.03, or 0 where gamma is auto.",
     ),
     PROPENSITY,
     JOINT_PROPENSITY_RATE,
@@ -278,7 +278,8 @@ impl<S: Smoothing> NetKind for DisentangledConfig<S> {
     }
 
     fn train(&self, nets: NetJob, run: &Run<'_, f32>, keeping: Keeping<'_>) -> Result<(Trained<f32>, Vec<f32>)> {
-        let paper = self.settings.is_paper();
+        // Where nets with and without weights are mixed, a Γ with a loss of its own was measured to cost a little accuracy.
+        let untaught = self.settings.is_paper() || self.gamma.is_none();
         let objective = Objective {
             loss: loss_for(self.loss, run.sample.outcome),
             weighting: self.weighting.with_options(self.truncate, self.smoothing.options(self.settings)),
@@ -288,8 +289,8 @@ impl<S: Smoothing> NetKind for DisentangledConfig<S> {
             joint: 0.0,
             targeted: 0.0,
             independence: self.independence,
-            instruments: self.instruments.unwrap_or(if paper { 0.0 } else { INSTRUMENTS }),
-            separation: self.separation.unwrap_or(if paper { 0.0 } else { SEPARATION }),
+            instruments: self.instruments.unwrap_or(if untaught { 0.0 } else { INSTRUMENTS }),
+            separation: self.separation.unwrap_or(if untaught { 0.0 } else { SEPARATION }),
         };
         train_representations(nets, objective, run, keeping)
     }
