@@ -69,6 +69,16 @@ fn people_who_happen_to_be_alike_are_not_copies() {
 }
 
 #[test]
+fn many_people_alike_in_one_place_are_not_copies() {
+    // A quarter of the rows have one amount and nothing happened to nearly all of them: each has many twins, in either arm.
+    let mut rng = Seed(8).rng();
+    let x: Vec<f64> = (0..800).map(|i| if i < 200 { 29.99 } else { rng.normal() }).collect();
+    let t: Vec<f64> = (0..800).map(|_| f64::from(u8::from(rng.bernoulli(0.5)))).collect();
+    let y: Vec<f64> = (0..800).map(|i| f64::from(u8::from(i % 90 == 0))).collect();
+    assert!(assigned([x, t, y], None).groups.is_none());
+}
+
+#[test]
 fn missing_cells_count() {
     let once = people(100, None);
     let twice: Vec<usize> = (0..100).chain(0..100).collect();

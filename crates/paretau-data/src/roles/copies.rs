@@ -9,7 +9,7 @@ use crate::table::{ColumnData, Table};
 
 /// Share of the rows that must be copies or have one.
 const LEAST_SHARE: f64 = 0.05;
-/// Share of the rows with the features of another row that must agree with one in treatment and outcome, too.
+/// Share of the rows with the features of another row that must agree with such a row, drawn at random, in treatment and outcome.
 const LEAST_AGREEMENT: f64 = 0.95;
 /// The rows may be this many times as many as the different values of the column that distinguishes them.
 const MOST_COPIES: usize = 10;
@@ -44,18 +44,23 @@ pub(super) fn find(features: &Table, t: &[u8], y: &[f64]) -> Option<Copies> {
     let equal: Vec<u64> = (0..n).map(|i| mix(mix(alike[i], u64::from(t[i])), bits(y[i]))).collect();
     let mut order: Vec<usize> = (0..n).collect();
     order.sort_unstable_by_key(|&i| (alike[i], equal[i], i));
-    let (mut tied, mut copied, mut distinct) = (0, 0, 0);
+    let (mut tied, mut copied, mut distinct, mut agreeing) = (0, 0, 0, 0.0);
     let mut first_of: Vec<usize> = (0..n).collect();
     for people in order.chunk_by(|&a, &b| alike[a] == alike[b]) {
-        tied += if people.len() > 1 { people.len() } else { 0 };
+        let others = people.len() - 1;
+        tied += if others > 0 { people.len() } else { 0 };
         for copies in people.chunk_by(|&a, &b| equal[a] == equal[b]) {
             distinct += 1;
-            copied += if copies.len() > 1 { copies.len() } else { 0 };
+            if copies.len() > 1 {
+                copied += copies.len();
+                // How often another row with these features agrees: existence alone would be no news where very many are alike.
+                agreeing += (copies.len() * (copies.len() - 1)) as f64 / others as f64;
+            }
             copies.iter().for_each(|&i| first_of[i] = copies[0]);
         }
     }
     let enough = copied > 0 && copied as f64 >= LEAST_SHARE * n as f64;
-    let agree = copied as f64 >= LEAST_AGREEMENT * tied as f64;
+    let agree = agreeing >= LEAST_AGREEMENT * tied as f64;
     if !enough || !agree || 2 * widest < distinct || MOST_COPIES * widest < n {
         return None;
     }
