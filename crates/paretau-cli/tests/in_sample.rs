@@ -127,3 +127,79 @@ fn effects_of_training_rows_are_labelled() {
     let rows = json(at, &["effect", "m.paretau", "later.csv"]);
     assert_eq!((&rows["learned_from"], &rows["in_sample"], &rows["rows"]), (&0.into(), &false.into(), &400.into()));
 }
+
+#[test]
+fn a_model_s_own_choice_is_not_valued_on_rows_that_it_learned_from() {
+    let folder = null_data();
+    let at = folder.path();
+    fit(at, "t-learner", "m.paretau");
+    let names = |document: &serde_json::Value| -> Vec<String> {
+        let policies = document["policies"].as_array().unwrap().iter();
+        policies.map(|policy| policy["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let own = json(at, &["policy", "m.paretau", "people.csv", "--depth", "1"]);
+    assert_eq!(names(&own), ["tree", "everyone"]);
+    assert_eq!(own["targeting"], serde_json::json!([]));
+    assert!(own["notes"].to_string().contains("400 of 400 rows were learned from"), "{}", own["notes"]);
+    let text = ok(at, &["policy", "m.paretau", "people.csv", "--depth", "1", "--quiet"]);
+    assert!(!text.contains("targeting curve"), "{text}");
+    let fresh = json(at, &["policy", "m.paretau", "later.csv", "--depth", "1"]);
+    assert_eq!(names(&fresh), ["tree", "model", "everyone"]);
+    assert!(!fresh["targeting"].as_array().unwrap().is_empty());
+    assert!(!fresh["notes"].to_string().contains("learned from"), "{}", fresh["notes"]);
+}
+
+#[test]
+fn copies_of_rows_are_no_further_evidence() {
+    let folder = null_data();
+    let at = folder.path();
+    let text = std::fs::read_to_string(at.join("people.csv")).unwrap();
+    let (header, rows) = text.split_once('\n').unwrap();
+    std::fs::write(at.join("thrice.csv"), format!("{header}\n{rows}{rows}{rows}")).unwrap();
+    let fitted = |file: &str| {
+        let roles = [
+            "--treatment",
+            "t",
+            "--outcome",
+            "y",
+            "--ignore",
+            "mu0,mu1,e",
+            "-e",
+            "lr-2",
+            "--out",
+            "m.paretau",
+            "--force",
+        ];
+        json(at, &[&["fit", file], &roles[..]].concat())
+    };
+    let (once, thrice) = (fitted("people.csv"), fitted("thrice.csv"));
+    assert!(!once["notes"].to_string().contains("copies of other rows"), "{}", once["notes"]);
+    assert!(thrice["notes"].to_string().contains("800 of 1200 rows are copies of other rows"), "{}", thrice["notes"]);
+    let number = |fit: &serde_json::Value, part: &str| fit["averages"]["ate"][part].as_f64().unwrap();
+    // Folds differ by chance: the estimate moves by less than half a standard error, which stays as large as it was.
+    let (se, ratio) = (number(&once, "se"), number(&thrice, "se") / number(&once, "se"));
+    assert!((0.85..1.15).contains(&ratio), "{ratio}");
+    assert!((number(&once, "value") - number(&thrice, "value")).abs() < 0.5 * se);
+    assert_eq!(thrice["averages"]["headline"], "ate");
+    // Held-out losses are not flattered either.
+    let loss = |fit: &serde_json::Value| fit["nuisances"]["outcomes"][0]["loss"].as_f64().unwrap();
+    assert!(loss(&thrice) > 0.85 * loss(&once), "{} {}", loss(&thrice), loss(&once));
+}
+
+#[test]
+fn a_handful_of_treated_rows_is_the_reason_and_not_overlap() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for treated in [1, 5] {
+        let rows = (0..300).map(|i| {
+            let (x, y) = ((i * 37 % 101) as f64 / 50.0, (i * 53 % 97) as f64 / 40.0);
+            format!("{},{},{x},{}\n", u8::from(i < treated), x + y, (i * 29 % 89) as f64)
+        });
+        std::fs::write(at.join("d.csv"), format!("t,y,x1,x2\n{}", rows.collect::<String>())).unwrap();
+        let fit = ["fit", "d.csv", "--treatment", "t", "--outcome", "y", "-e", "lr-2", "--out", "m.paretau", "--force"];
+        let words = ok(at, &fit);
+        let wanted = format!("the smaller arm has {treated} {}", if treated == 1 { "row" } else { "rows" });
+        assert!(words.contains("no average effect") && words.contains(&wanted), "{words}");
+        assert!(!words.contains("tell the arms apart, and nobody") && !words.contains("1 rows"), "{words}");
+    }
+}

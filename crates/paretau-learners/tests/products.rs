@@ -32,7 +32,7 @@ fn what_a_line_cannot_see_is_found_among_many_columns() {
         let miss = |p: &[f64]| p.iter().zip(&truth).map(|(p, y)| (p - y).powi(2)).sum::<f64>() / 500.0;
         let mean = y.iter().sum::<f64>() / 500.0;
         // The noise alone is 0.25.
-        assert!(miss(&predicted) < 0.45 && miss(&vec![mean; 500]) > 1.2, "{d}: {}", miss(&predicted));
+        assert!(miss(&predicted) < 0.45 && miss(&[mean; 500]) > 1.2, "{d}: {}", miss(&predicted));
         let p = fit(&Params::none(), &task(&x, &t, Target::Probability)).predict(&later).unwrap();
         let right = p.iter().zip(&classes).filter(|(p, t)| (**p > 0.5) == (**t > 0.5)).count();
         assert!(right > 350 && p.iter().all(|p| *p > 0.0 && *p < 1.0), "{d}: {right}");

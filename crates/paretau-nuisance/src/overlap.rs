@@ -159,8 +159,12 @@ impl OverlapReport {
             let khat =
                 arm.khat.map_or("no tail".to_owned(), |k| format!("k-hat {k:.2} (limit {:.2})", arm.khat_threshold));
             lines.push(format!(
-                "{name}: {} rows, {khat}; effective sample size {:.0} with raw weights, {:.0} truncated, {:.0} smoothed",
-                arm.n, arm.ess_raw, arm.ess_truncated, arm.ess_smoothed
+                "{name}: {} {}, {khat}; effective sample size {:.0} with raw weights, {:.0} truncated, {:.0} smoothed",
+                arm.n,
+                if arm.n == 1 { "row" } else { "rows" },
+                arm.ess_raw,
+                arm.ess_truncated,
+                arm.ess_smoothed
             ));
         }
         let Held { n, bound } = self.held;

@@ -59,7 +59,10 @@ pub(crate) fn of_rows(
         rows.filter(|(t, e)| **t == arm && (BOUND..=1.0 - BOUND).contains(*e)).count()
     };
     let shared = in_overlap(0).min(in_overlap(1));
-    let apart = (asked.is_none() && (shared as f64) < LEAST_EFFECTIVE_ROWS && extrapolates.is_some()).then(|| {
+    // An arm of a handful of rows says nothing about overlap: that it is small is the reason, not that it stands apart.
+    let known = overlap.arms.iter().all(|arm| arm.n as f64 >= LEAST_EFFECTIVE_ROWS);
+    let is_apart = asked.is_none() && known && (shared as f64) < LEAST_EFFECTIVE_ROWS && extrapolates.is_some();
+    let apart = is_apart.then(|| {
         format!(
             "in one arm only {shared} rows have a propensity between {BOUND} and {}: the features tell the arms apart, and \
              nobody is left to compare",

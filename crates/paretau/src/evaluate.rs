@@ -159,12 +159,7 @@ pub fn evaluate(model: &Model, table: Table, roles: &RoleSpec, options: &Evaluat
     let assigned = assign(table, roles)?;
     let n_rows = assigned.t.len();
     let recognition = model.recognise(&assigned)?;
-    let learned_from = match &recognition {
-        Recognition::New => 0,
-        Recognition::Exact => n_rows,
-        Recognition::Some(rows) => rows.len(),
-        Recognition::Unclear(about) => *about,
-    };
+    let learned_from = recognition.n_known(n_rows);
     let counts = (n_rows, learned_from);
     let arm = compared_arm(model, &assigned)?;
     let in_sample = || {

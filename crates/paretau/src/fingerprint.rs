@@ -83,6 +83,18 @@ pub enum Recognition {
     Unclear(usize),
 }
 
+impl Recognition {
+    /// How many of the table's rows were learned from.
+    pub fn n_known(&self, n_rows: usize) -> usize {
+        match self {
+            Self::New => 0,
+            Self::Exact => n_rows,
+            Self::Some(rows) => rows.len(),
+            Self::Unclear(about) => *about,
+        }
+    }
+}
+
 /// Rows whose features are those of a training row. Adds up over batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FeatureMatches {

@@ -77,9 +77,10 @@ pub struct Policy {
     pub words: Vec<String>,
     /// Share of all rows that the tree treats.
     pub share_treated: f64,
-    /// What policies are worth.
+    /// What policies are worth. The model's own choice is not among them where the model learned from some of the rows.
     pub policies: Vec<NamedPolicy>,
-    /// Targeting curve of the model's ranking: gain of the first share over the mean gain.
+    /// Targeting curve of the model's ranking: gain of the first share over the mean gain. Empty where the model learned from some
+    /// of the rows.
     pub targeting: Vec<TocBand>,
     /// What to know.
     pub notes: Vec<String>,
@@ -122,6 +123,7 @@ pub fn policy(
             assigned.rows[k] + 1
         )));
     }
+    let learned_from = model.recognise(&assigned)?.n_known(assigned.t.len());
     let ctx = FitContext::new(seed, observer);
     let sign = if request.lower_is_better { -1.0 } else { 1.0 };
     let prepared = Prepared::encode(assigned, HANDLES)?;
@@ -142,24 +144,28 @@ pub fn policy(
     let benefit = predicted_gains(model, assigned, sign, &cost)?;
     let by_model = model_policy(&benefit, &task, request.budget);
     let pick = |arms: &[usize]| -> Vec<usize> { rows.iter().map(|&i| arms[i]).collect() };
-    let policies = vec![
+    let mut policies = vec![
         NamedPolicy { name: "tree", value: value(&arms) },
         NamedPolicy { name: "model", value: value(&pick(&by_model)) },
         NamedPolicy { name: "everyone", value: value(&vec![1; rows.len()]) },
     ];
     let mut notes = prepared.notes();
-    notes.push(format!(
-        "values are measured on {} of {n} rows, by trees that were chosen on other rows; the model's own choice is valued \
-         fairly only where these are not the rows it was fitted on",
-        rows.len()
-    ));
+    notes.push(format!("values are measured on {} of {n} rows, by trees that were chosen on other rows", rows.len()));
+    // A choice by predictions of rows that were learned from looks better than it is, even on pure noise.
+    if learned_from > 0 {
+        policies.retain(|policy| policy.name != "model");
+        notes.push(format!(
+            "{learned_from} of {n} rows were learned from by this model: what its own choice and ranking are worth cannot be measured \
+             on them; give rows that were kept aside before the fit"
+        ));
+    }
     if several && assigned.propensity.is_some() {
         notes.push("known propensities are not used with several arms".to_owned());
     }
     // The ranking needs two arms for its rows; with several, treated by any arm counts as treated.
     let t: Vec<u8> = design.t().iter().map(|t| u8::from(*t > 0)).collect();
     let observed = Observed { t: &t, y: design.y(), weight: design.weight(), groups: design.groups() };
-    let targeting = toc_band(&observed, &gains[0], &benefit[0], CURVE, seed);
+    let targeting = if learned_from > 0 { vec![] } else { toc_band(&observed, &gains[0], &benefit[0], CURVE, seed) };
     let columns: Vec<String> = design.columns().iter().map(|c| c.name.clone()).collect();
     let mut words = vec![];
     describe(&tree, &columns, &assigned.arms, 0, &mut words);

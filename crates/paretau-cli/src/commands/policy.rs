@@ -65,14 +65,20 @@ pub(crate) fn run(args: &PolicyArgs, common: &Common) -> Result<()> {
         .collect();
     let header = ["policy", "treated", "gain over none", "over the best single decision", "over everyone"];
     output::text(&format!(
-        "{}\nthe tree, chosen on all {} rows, treats {:.1} %:\n  {}\n\ngain per row, with 95 % intervals\n{}\n\n{}\n\n\
-         targeting curve: gain of the first treated by the model's ranking over the mean gain\n{}",
+        "{}\nthe tree, chosen on all {} rows, treats {:.1} %:\n  {}\n\ngain per row, with 95 % intervals\n{}\n\n{}{}",
         policy.notes.join("\n"),
         policy.n_rows,
         100.0 * policy.share_treated,
         policy.words.join("\n  "),
         output::table(&header, &rows),
         policy.in_words(),
-        output::table(&["treated", "gain over the mean"], &curve)
+        if curve.is_empty() {
+            String::new()
+        } else {
+            format!(
+                "\n\ntargeting curve: gain of the first treated by the model's ranking over the mean gain\n{}",
+                output::table(&["treated", "gain over the mean"], &curve)
+            )
+        }
     ))
 }

@@ -1,5 +1,6 @@
 //! Giving columns their roles: treatment, outcome, features and the rest. The truth is taken out here.
 
+mod copies;
 mod features;
 mod oddities;
 mod treatment;
@@ -290,6 +291,16 @@ fn give(mut table: Table, spec: &RoleSpec, several: bool) -> Result<Assigned> {
     let warnings = used.filter_map(sentinel_warning).collect();
     let features = keep_columns(table, &chosen, &rows)?;
     notes.extend(features.columns().iter().filter_map(numbered_days));
+    let groups = groups.or_else(|| {
+        let found = copies::find(&features, &t, &y)?;
+        notes.push(format!(
+            "{} of {} rows are copies of other rows: copies stay together when rows are held out, and standard errors count them as \
+             one; --group names other groups",
+            found.beyond_first,
+            rows.len()
+        ));
+        Some(found.groups)
+    });
     Ok(Assigned {
         features,
         rows,

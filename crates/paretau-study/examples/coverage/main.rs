@@ -14,12 +14,11 @@ use std::path::PathBuf;
 
 use designs::{PROCESSES, Process, Row, outcome};
 use paretau::data::{RoleSpec, Table, TableColumn};
-use paretau::nuisance::OverlapReport;
 use paretau::nuisance::inference::clustered_mean;
 use paretau::{Averages, Estimate, FitOptions, GroupEffect, Population, Seed, Severity};
 use paretau_report::{EffectNode, Interval};
 use rayon::prelude::*;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 /// The column whose quantile bins are the groups.
 const BY: usize = 0;
@@ -52,7 +51,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         let truth = truth(process);
         for seeds in missing.chunks(AT_A_TIME) {
-            let found: Vec<Value> = seeds
+            let found: Vec<Record> = seeds
                 .par_iter()
                 .map(|&seed| replicate(process, &truth, Seed(seed), &estimator))
                 .collect::<Result<_, _>>()
@@ -76,10 +75,108 @@ fn key(process: &str, seed: u64) -> Key {
     (PROCESSES.iter().position(|p| p.name == process).unwrap_or(usize::MAX), seed)
 }
 
+/// What one draw gave. Averages and groups are lists of numbers in the file, of five digits.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Record {
+    process: String,
+    seed: u64,
+    headline: Option<String>,
+    ate: Option<Average>,
+    att: Option<Average>,
+    atc: Option<Average>,
+    ato: Option<Average>,
+    targeted: Option<Average>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    risk_ratio: Option<Average>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    odds_ratio: Option<Average>,
+    oracle: Option<Average>,
+    /// Averages that are shown without an interval.
+    extrapolated: Vec<String>,
+    /// Whether there is a serious warning.
+    warned: bool,
+    /// The groups' estimates; null where too few rows carry one.
+    groups: Vec<Option<Group>>,
+    /// Nodes of the small tree, and rows of the table of subgroups, whose interval leaves zero out.
+    tree: usize,
+    subgroups: usize,
+}
+
+impl Record {
+    fn average(&self, name: &str) -> Option<&Average> {
+        match name {
+            "ate" => self.ate.as_ref(),
+            "att" => self.att.as_ref(),
+            "atc" => self.atc.as_ref(),
+            "ato" => self.ato.as_ref(),
+            "targeted" => self.targeted.as_ref(),
+            "risk_ratio" => self.risk_ratio.as_ref(),
+            "odds_ratio" => self.odds_ratio.as_ref(),
+            "oracle" => self.oracle.as_ref(),
+            _ => None,
+        }
+    }
+}
+
+/// An estimate, its standard error, the ends of its interval, the truth.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(from = "[f64; 5]", into = "[f64; 5]")]
+struct Average {
+    value: f64,
+    se: f64,
+    lo: f64,
+    hi: f64,
+    truth: f64,
+}
+
+impl From<[f64; 5]> for Average {
+    fn from([value, se, lo, hi, truth]: [f64; 5]) -> Self {
+        Self { value, se, lo, hi, truth }
+    }
+}
+
+impl From<Average> for [f64; 5] {
+    fn from(Average { value, se, lo, hi, truth }: Average) -> Self {
+        [value, se, lo, hi, truth].map(short)
+    }
+}
+
+impl Average {
+    fn is_covered(&self) -> bool {
+        self.lo <= self.truth && self.truth <= self.hi
+    }
+}
+
+/// The same of a group, with the ends of its part of the band before the truth.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(from = "[f64; 7]", into = "[f64; 7]")]
+struct Group {
+    own: Average,
+    band: (f64, f64),
+}
+
+impl From<[f64; 7]> for Group {
+    fn from([value, se, lo, hi, low, high, truth]: [f64; 7]) -> Self {
+        Self { own: Average { value, se, lo, hi, truth }, band: (low, high) }
+    }
+}
+
+impl From<Group> for [f64; 7] {
+    fn from(Group { own: Average { value, se, lo, hi, truth }, band: (low, high) }: Group) -> Self {
+        [value, se, lo, hi, low, high, truth].map(short)
+    }
+}
+
+/// Five digits, so that hardly ever an end of an interval moves across the truth.
+fn short(value: f64) -> f64 {
+    format!("{value:.4e}").parse().unwrap_or(value)
+}
+
 /// What has been drawn so far.
 struct Study {
     out: PathBuf,
-    records: BTreeMap<Key, Value>,
+    records: BTreeMap<Key, Record>,
 }
 
 impl Study {
@@ -87,33 +184,20 @@ impl Study {
         let mut study = Self { out, records: BTreeMap::new() };
         if let Ok(lines) = std::fs::read_to_string(study.out.join("records.jsonl")) {
             for line in lines.lines() {
-                let mut record: Value = serde_json::from_str(line)?;
-                let process = record["process"].as_str().unwrap_or_default().to_owned();
-                // Records of earlier studies do not have it; it needs no fit.
-                if let (None, Some(known)) = (record.get("oracle"), PROCESSES.iter().find(|p| p.name == process)) {
-                    let (seed, truth) = (record["seed"].as_u64(), record["ate"]["truth"].as_f64());
-                    if let (Some(seed), Some(truth)) = (seed, truth) {
-                        record["oracle"] = oracle(known, Seed(seed), truth);
-                        shorten(&mut record);
-                    }
-                }
-                study.records.insert(key(&process, record["seed"].as_u64().unwrap_or_default()), record);
+                let record: Record = serde_json::from_str(line)?;
+                study.records.insert(key(&record.process, record.seed), record);
             }
         }
         Ok(study)
     }
 
     /// Keeps further records, in files that are replaced whole.
-    fn add(&mut self, found: Vec<Value>) -> std::io::Result<()> {
-        for mut record in found {
-            shorten(&mut record);
-            let process = record["process"].as_str().unwrap_or_default().to_owned();
-            self.records.insert(key(&process, record["seed"].as_u64().unwrap_or_default()), record);
-        }
+    fn add(&mut self, found: Vec<Record>) -> Result<(), Box<dyn std::error::Error>> {
+        self.records.extend(found.into_iter().map(|record| (key(&record.process, record.seed), record)));
         let mut lines = String::new();
-        self.records.values().for_each(|record| {
-            let _ = writeln!(lines, "{record}");
-        });
+        for record in self.records.values() {
+            writeln!(lines, "{}", serde_json::to_string(record)?)?;
+        }
         let measured = PROCESSES.iter().map(|process| (process, self.of(process))).filter(|(_, own)| !own.is_empty());
         let table = measured.fold(HEADER.to_owned(), |table, (process, own)| table + &summarise(process, &own));
         for (name, text) in [("records.jsonl", lines), ("table.md", table)] {
@@ -124,22 +208,8 @@ impl Study {
         Ok(())
     }
 
-    fn of(&self, process: &Process) -> Vec<Value> {
-        let own = self.records.range(key(process.name, 0)..=key(process.name, u64::MAX));
-        own.map(|(_, record)| record.clone()).collect()
-    }
-}
-
-/// Six digits of every number: more than a rate over draws can use.
-fn shorten(value: &mut Value) {
-    match value {
-        Value::Number(number) if number.is_f64() => {
-            let short = number.as_f64().and_then(|v| format!("{v:.5e}").parse::<f64>().ok());
-            *value = short.map_or(Value::Null, Value::from);
-        }
-        Value::Array(values) => values.iter_mut().for_each(shorten),
-        Value::Object(fields) => fields.values_mut().for_each(shorten),
-        _ => {}
+    fn of(&self, process: &Process) -> Vec<&Record> {
+        self.records.range(key(process.name, 0)..=key(process.name, u64::MAX)).map(|(_, record)| record).collect()
     }
 }
 
@@ -214,65 +284,62 @@ fn for_each_row(process: &Process, seed: Seed, mut use_row: impl FnMut(Row, f64,
 
 /// Who knows propensities and expected outcomes averages the same rows without any error of nuisances: what is left is the luck of
 /// the draw, against which an estimate is to be held.
-fn oracle(process: &Process, seed: Seed, truth: f64) -> Value {
+fn oracle(process: &Process, seed: Seed, truth: f64) -> Option<Average> {
     let mut scores = vec![];
     for_each_row(process, seed, |row, arm, y| {
         let weight = if arm > 0.5 { 1.0 / row.e } else { -1.0 / (1.0 - row.e) };
         scores.push(row.tau + weight * (y - row.mu0 - arm * row.tau));
     });
     let score = clustered_mean(&scores, None, None);
-    let (lo, hi) = score.interval(0.95).unwrap_or((f64::NAN, f64::NAN));
-    json!({ "value": score.value, "se": score.se, "lo": lo, "hi": hi, "truth": truth })
+    let ((lo, hi), se) = (score.interval(0.95)?, score.se?);
+    Some(Average { value: score.value, se, lo, hi, truth })
 }
 
-fn replicate(process: &Process, truth: &Truth, seed: Seed, estimator: &str) -> paretau::Result<Value> {
+fn replicate(process: &Process, truth: &Truth, seed: Seed, estimator: &str) -> paretau::Result<Record> {
     let by = format!("x{}", BY + 1);
     let options = FitOptions { seed, by: vec![by], ..FitOptions::new(estimator) };
     let model = paretau::fit(draw(process, seed)?, &RoleSpec::new("t", "y"), &options)?;
     let fault = || paretau::Error::internal("the study", "there is no treated arm");
     let averages: &Averages = model.about().averages_of(1).ok_or_else(fault)?;
-    let mut record =
-        json!({ "process": process.name, "seed": seed.0, "headline": averages.headline.map(Population::name) });
-    let entry =
-        |e: Estimate, truth: f64| json!({ "value": e.value, "se": e.se, "lo": e.lo, "hi": e.hi, "truth": truth });
-    for (population, truth) in Population::ALL.into_iter().zip(truth.averages) {
-        record[population.name()] = averages.of(population).map_or(Value::Null, |e| entry(e, truth));
-    }
-    record["extrapolated"] = averages.extrapolated.iter().map(|found| json!(found.population.name())).collect();
-    record["targeted"] = averages.targeted.map_or(Value::Null, |e| entry(e, truth.averages[0]));
-    if let Some(ratios) = averages.ratios {
-        let (p0, p1) = truth.means;
-        let odds = |p: f64| p / (1.0 - p);
-        record["risk_ratio"] = ratios.risk_ratio.map_or(Value::Null, |e| entry(e, p1 / p0));
-        record["odds_ratio"] = ratios.odds_ratio.map_or(Value::Null, |e| entry(e, odds(p1) / odds(p0)));
-    }
-    record["oracle"] = oracle(process, seed, truth.averages[0]);
-    record["overlap"] = model.about().overlap_of(1).map_or(Value::Null, overlap);
-    record["warned"] = json!(model.about().warnings.iter().any(|w| w.severity() == Severity::Serious));
-    if let Some(found) = &model.about().groups {
-        record["groups"] = found.groups.iter().map(|g| group(g, truth, found.estimand)).collect();
-    }
-    if let Some(findings) = model.findings() {
-        let tree = findings.tree.as_ref().map_or(vec![], |tree| below(&tree.root));
-        record["tree"] =
-            json!({ "nodes": tree.len(), "zero_out": tree.iter().filter(|seen| zero_out(**seen)).count() });
-        let table: Vec<Option<Interval>> = findings.subgroups.iter().map(|s| s.seen).collect();
-        record["subgroups"] =
-            json!({ "n": table.len(), "zero_out": table.iter().filter(|seen| zero_out(**seen)).count() });
-    }
-    Ok(record)
+    let with_truth =
+        |e: Option<Estimate>, truth: f64| e.map(|Estimate { value, se, lo, hi }| Average { value, se, lo, hi, truth });
+    let of = |k: usize| with_truth(averages.of(Population::ALL[k]).ok(), truth.averages[k]);
+    let (p0, p1) = truth.means;
+    let odds = |p: f64| p / (1.0 - p);
+    let zero_outs = |seen: &mut dyn Iterator<Item = Option<Interval>>| seen.filter(|seen| zero_out(*seen)).count();
+    let findings = model.findings();
+    let tree = findings.and_then(|found| found.tree.as_ref()).map_or(vec![], |tree| below(&tree.root));
+    let table = findings.map_or(vec![], |found| found.subgroups.iter().map(|s| s.seen).collect());
+    let groups = model.about().groups.as_ref();
+    Ok(Record {
+        process: process.name.to_owned(),
+        seed: seed.0,
+        headline: averages.headline.map(|headline| headline.name().to_owned()),
+        ate: of(0),
+        att: of(1),
+        atc: of(2),
+        ato: of(3),
+        targeted: with_truth(averages.targeted, truth.averages[0]),
+        risk_ratio: with_truth(averages.ratios.and_then(|ratios| ratios.risk_ratio), p1 / p0),
+        odds_ratio: with_truth(averages.ratios.and_then(|ratios| ratios.odds_ratio), odds(p1) / odds(p0)),
+        oracle: oracle(process, seed, truth.averages[0]),
+        extrapolated: averages.extrapolated.iter().map(|found| found.population.name().to_owned()).collect(),
+        warned: model.about().warnings.iter().any(|w| w.severity() == Severity::Serious),
+        groups: groups.map_or(vec![], |found| {
+            found.groups.iter().map(|group| group_record(group, truth, found.estimand)).collect()
+        }),
+        tree: zero_outs(&mut tree.into_iter()),
+        subgroups: zero_outs(&mut table.into_iter()),
+    })
 }
 
 /// A group's estimate with the truth about the values that it holds; its words say which.
-fn group(group: &GroupEffect, truth: &Truth, population: Population) -> Value {
-    let Some(effect) = group.effect else { return json!({ "reason": group.reason }) };
+fn group_record(group: &GroupEffect, truth: &Truth, population: Population) -> Option<Group> {
+    let Estimate { value, se, lo, hi } = group.effect?;
     let number = |word: Option<&str>| word.and_then(|w| w.trim().parse::<f64>().ok());
     let after = |mark: &str| number(group.level.split(mark).nth(1).and_then(|rest| rest.split(',').next()));
     let (low, high) = (after("above ").unwrap_or(f64::NEG_INFINITY), after("at most ").unwrap_or(f64::INFINITY));
-    json!({
-        "lo": effect.lo, "hi": effect.hi, "band": group.band, "value": effect.value, "se": effect.se,
-        "truth": truth.between(population, low, high),
-    })
+    Some(Group { own: Average { value, se, lo, hi, truth: truth.between(population, low, high) }, band: group.band? })
 }
 
 /// What is seen in the nodes below one.
@@ -285,73 +352,50 @@ fn zero_out(seen: Option<Interval>) -> bool {
     seen.is_some_and(|e| e.lo > 0.0 || e.hi < 0.0)
 }
 
-/// What the rule about overlap looks at.
-fn overlap(overlap: &OverlapReport) -> Value {
-    json!({
-        "khat": overlap.arms.each_ref().map(|a| a.khat),
-        "limit": overlap.arms.each_ref().map(|a| a.khat_threshold),
-        "ess": overlap.arms.each_ref().map(|a| a.ess_smoothed / a.n as f64),
-        "beyond": overlap.held.n,
-    })
-}
-
 const HEADER: &str = "\
 | process | what is hard | draws | ATE covered | oracle | bias/sd | se/sd | ATT | ATC | ATO | TMLE | headline covered | headline ATE | none | warned | groups | band | tree zero out | subgroups zero out | ratios |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
 ";
 
-fn summarise(process: &Process, records: &[Value]) -> String {
-    let covered = |r: &Value, name: &str| -> Option<bool> {
-        let e = r.get(name)?;
-        Some(e["lo"].as_f64()? <= e["truth"].as_f64()? && e["truth"].as_f64()? <= e["hi"].as_f64()?)
-    };
+fn summarise(process: &Process, records: &[&Record]) -> String {
     let percent = |hits: Vec<bool>| {
         if hits.is_empty() {
             return "–".to_owned();
         }
         format!("{:.1}", 100.0 * hits.iter().filter(|h| **h).count() as f64 / hits.len() as f64)
     };
+    let covered = |r: &Record, name: &str| r.average(name).map(Average::is_covered);
     let share = |name: &str| percent(records.iter().filter_map(|r| covered(r, name)).collect());
     // An average that rests on extrapolation is shown without its interval: its draws do not count, their share is named.
-    let flagged = |r: &Value, name: &str| {
-        r["extrapolated"].as_array().is_some_and(|all| all.iter().any(|found| found.as_str() == Some(name)))
-    };
+    let flagged = |r: &Record, name: &str| r.extrapolated.iter().any(|found| found == name);
     let shown = |name: &str| {
         let held = percent(records.iter().filter(|r| !flagged(r, name)).filter_map(|r| covered(r, name)).collect());
         let withheld = records.iter().filter(|r| flagged(r, name)).count();
         if withheld == 0 { held } else { format!("{held} ({:.0})", 100.0 * withheld as f64 / records.len() as f64) }
     };
-    let errors: Vec<f64> =
-        records.iter().filter_map(|r| Some(r["ate"]["value"].as_f64()? - r["ate"]["truth"].as_f64()?)).collect();
-    let n = errors.len().max(1) as f64;
-    let bias = errors.iter().sum::<f64>() / n;
-    let sd = (errors.iter().map(|e| (e - bias).powi(2)).sum::<f64>() / n).sqrt();
-    let se = records.iter().filter_map(|r| r["ate"]["se"].as_f64()).sum::<f64>() / n;
-    let headline = |r: &Value| covered(r, r["headline"].as_str()?);
-    let of_headline = percent(records.iter().filter_map(headline).collect());
-    let is_ate = percent(records.iter().map(|r| r["headline"] == "ate").collect());
-    let none = percent(records.iter().map(|r| r["headline"].is_null()).collect());
+    let everyone: Vec<&Average> = records.iter().filter_map(|r| r.ate.as_ref()).collect();
+    let n = everyone.len().max(1) as f64;
+    let bias = everyone.iter().map(|e| e.value - e.truth).sum::<f64>() / n;
+    let sd = (everyone.iter().map(|e| (e.value - e.truth - bias).powi(2)).sum::<f64>() / n).sqrt();
+    let se = everyone.iter().map(|e| e.se).sum::<f64>() / n;
+    let of_headline = percent(records.iter().filter_map(|r| covered(r, r.headline.as_deref()?)).collect());
+    let is_ate = |r: &Record| r.headline.as_deref() == Some("ate");
+    let headline_ate = percent(records.iter().map(|r| is_ate(r)).collect());
+    let none = percent(records.iter().map(|r| r.headline.is_none()).collect());
     // The rule about overlap: the headline moves or is withheld, or a serious warning stands beside it.
-    let fires = |r: &Value| r["headline"] != "ate" || r["warned"] == true;
-    let warned = percent(records.iter().map(fires).collect());
-    let groups = || records.iter().flat_map(|r| r["groups"].as_array().into_iter().flatten());
-    let inside = |g: &Value, lo: &Value, hi: &Value| -> Option<bool> {
-        let truth = g["truth"].as_f64()?;
-        Some(lo.as_f64()? <= truth && truth <= hi.as_f64()?)
-    };
-    let each = percent(groups().filter_map(|g| inside(g, &g["lo"], &g["hi"])).collect());
-    let whole = |r: &Value| -> Option<bool> {
-        let all: Vec<bool> =
-            r["groups"].as_array()?.iter().filter_map(|g| inside(g, &g["band"][0], &g["band"][1])).collect();
-        (!all.is_empty()).then(|| all.iter().all(|hit| *hit))
-    };
-    let band = percent(records.iter().filter_map(whole).collect());
+    let warned = percent(records.iter().map(|r| !is_ate(r) || r.warned).collect());
+    let groups = || records.iter().flat_map(|r| r.groups.iter().flatten());
+    let each = percent(groups().map(|g| g.own.is_covered()).collect());
+    let in_band = |g: &Group| g.band.0 <= g.own.truth && g.own.truth <= g.band.1;
+    let all_of = |r: &Record| r.groups.iter().flatten().all(in_band);
+    let with_groups = records.iter().filter(|r| r.groups.iter().any(Option::is_some));
+    let band = percent(with_groups.map(|r| all_of(r)).collect());
     // Shares of draws in which at least one interval leaves zero out: false alarms where there is no effect.
-    let alarms = |name: &str| percent(records.iter().map(|r| r[name]["zero_out"].as_u64() > Some(0)).collect());
+    let alarms = |of: fn(&Record) -> usize| percent(records.iter().map(|r| of(r) > 0).collect());
     let (risk, odds) = (share("risk_ratio"), share("odds_ratio"));
     let ratios = if risk == "–" { risk } else { format!("{risk}, {odds}") };
     format!(
-        "| {} | {} | {} | {} | {} | {:.2} | {:.2} | {} | {} | {} | {} | {of_headline} | {is_ate} | {none} | {warned} | {each} | {band} | {} | {} | {ratios} |\n",
+        "| {} | {} | {} | {} | {} | {:.2} | {:.2} | {} | {} | {} | {} | {of_headline} | {headline_ate} | {none} | {warned} | {each} | {band} | {} | {} | {ratios} |\n",
         process.name,
         process.about,
         records.len(),
@@ -363,7 +407,7 @@ fn summarise(process: &Process, records: &[Value]) -> String {
         shown("atc"),
         shown("ato"),
         share("targeted"),
-        alarms("tree"),
-        alarms("subgroups"),
+        alarms(|r| r.tree),
+        alarms(|r| r.subgroups),
     )
 }
