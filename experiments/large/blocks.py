@@ -2,11 +2,13 @@
 
     python experiments/large/blocks.py cost PARETAU FOLDER ROWS:BLOCK_ROWS...
     python experiments/large/blocks.py accuracy PARETAU FOLDER DRAWS DESIGN...
+    python experiments/large/blocks.py table
 
 `cost` prints the table of peak memory and processor time: the data are simulated part by part (`grf`, design `aw2`, 20 features, parts of
 250 000 rows), a causal forest of 200 trees is fitted with one thread; BLOCK_ROWS as many as ROWS is an ordinary fit.
 `accuracy` prints root mean squared errors of effects of 4000 new rows and how often their 95 % intervals hold the truth, for an
-ordinary forest of 200 trees on 10 000 rows, the same in 2 and 5 blocks, and an ordinary one on the rows of one block alone.
+ordinary forest of 200 trees on 10 000 rows, the same in 2 and 5 blocks, and an ordinary one on the rows of one block alone. It adds
+a line to blocks.jsonl for every fit and goes on where it was stopped; `table` prints the table of these lines.
 Files are made in FOLDER and removed at the end.
 """
 
@@ -21,6 +23,9 @@ from pathlib import Path
 
 ROLES = ["--treatment", "t", "--outcome", "y", "--truth", "mu0,mu1", "--ignore", "e"]
 PART = 250_000
+RECORDS = Path(__file__).parent / "blocks.jsonl"
+#: Rows, and rows per block.
+FITS = {"one fit of 10 000 rows": (10_000, 10_000), "2 blocks": (10_000, 5_000), "5 blocks": (10_000, 2_000), "one block alone": (2_000, 2_000)}
 
 
 def command(*args: object) -> str:
@@ -64,38 +69,73 @@ def cost(paretau: str, folder: Path, sizes: list[str]) -> None:
 
 
 def accuracy(paretau: str, folder: Path, draws: int, designs: list[str]) -> None:
-    fits = {"one fit of 10 000 rows": (10_000, 10_000), "2 blocks": (10_000, 5_000), "5 blocks": (10_000, 2_000), "one block alone": (2_000, 2_000)}
-    print("| design | fit | error of effects | share of intervals that hold | mean width | error of the average | averages that hold |")
-    print("|---|---|---|---|---|---|---|")
+    done = {(r["design"], r["draw"], r["fit"]) for r in records()}
     for design in designs:
-        found: dict[str, list[tuple[float, ...]]] = {name: [] for name in fits}
         for draw in range(draws):
+            missing = [name for name in FITS if (design, draw, name) not in done]
+            if not missing:
+                continue
             test, train = folder / "test.csv", {}
             simulate = [paretau, "simulate", "grf", "--set", f"design={design}", "--d", 10, "--quiet"]
             command(*simulate, "--n", 4_000, "--seed", 10_000 + draw, "--out", test, "--force")
-            for n in {rows for rows, _ in fits.values()}:
+            for n in {rows for rows, _ in FITS.values()}:
                 train[n] = folder / f"train-{n}.csv"
                 command(*simulate, "--n", n, "--seed", draw, "--out", train[n], "--force")
             truth = [float(row["mu1"]) - float(row["mu0"]) for row in csv.DictReader(test.open())]
-            for name, (n, block) in fits.items():
+            for name in missing:
+                n, block = FITS[name]
                 forest = ["-e", "causal-forest", "--set", "n_estimators=200", "--block-rows", block, "--seed", draw]
                 model, effects = folder / "model.paretau", folder / "effects.csv"
                 output = command(paretau, "fit", train[n], *ROLES, *forest, "--out", model, "--force", "--json", "--quiet")
                 ate = json.loads(output)["averages"]["ate"]
                 command(paretau, "effect", model, test, "--interval", 0.95, "--out", effects, "--force", "--quiet")
                 rows = [(float(r["tau"]), float(r["lo"]), float(r["hi"])) for r in csv.DictReader(effects.open())]
-                error = math.sqrt(statistics.fmean((row[0] - t) ** 2 for row, t in zip(rows, truth, strict=True)))
-                holds = statistics.fmean(row[1] <= t <= row[2] for row, t in zip(rows, truth, strict=True))
-                width = statistics.fmean(row[2] - row[1] for row in rows)
                 mean = statistics.fmean(float(r["mu1"]) - float(r["mu0"]) for r in csv.DictReader(train[n].open()))
-                found[name].append((error, holds, width, (ate["value"] - mean) ** 2, ate["lo"] <= mean <= ate["hi"]))
-        for name, own in found.items():
-            error, holds, width, squared, held = (statistics.fmean(column) for column in zip(*own, strict=True))
-            spread = statistics.stdev(row[0] for row in own) / math.sqrt(len(own)) if len(own) > 1 else 0.0
-            print(f"| {design} | {name} | {error:.3f} ± {spread:.3f} | {holds:.3f} | {width:.2f} | {math.sqrt(squared):.3f} | {held:.2f} |", flush=True)
+                record = {
+                    "design": design,
+                    "draw": draw,
+                    "fit": name,
+                    "error": math.sqrt(statistics.fmean((row[0] - t) ** 2 for row, t in zip(rows, truth, strict=True))),
+                    "holds": statistics.fmean(row[1] <= t <= row[2] for row, t in zip(rows, truth, strict=True)),
+                    "width": statistics.fmean(row[2] - row[1] for row in rows),
+                    "average_error": ate["value"] - mean,
+                    "average_holds": float(ate["lo"] <= mean <= ate["hi"]),
+                }
+                record = {k: round(v, 5) if isinstance(v, float) else v for k, v in record.items()}
+                with RECORDS.open("a") as file:
+                    file.write(json.dumps(record) + "\n")
+    table()
+
+
+def records() -> list[dict]:
+    """What was measured so far."""
+    return [json.loads(line) for line in RECORDS.open()] if RECORDS.exists() else []
+
+
+def table() -> None:
+    found = records()
+    print("| design | draws | fit | error of effects | share of intervals that hold | mean width | error of the average | averages that hold |")
+    print("|---|---|---|---|---|---|---|---|")
+    for design in sorted({r["design"] for r in found}):
+        # Draws in which every fit was made.
+        whole = [k for k in {r["draw"] for r in found} if sum((r["design"], r["draw"]) == (design, k) for r in found) == len(FITS)]
+        for name in FITS:
+            own = [r for r in found if r["design"] == design and r["fit"] == name and r["draw"] in whole]
+            if not own:
+                continue
+            mean = {key: statistics.fmean(r[key] for r in own) for key in ("error", "holds", "width", "average_holds")}
+            spread = statistics.stdev(r["error"] for r in own) / math.sqrt(len(own)) if len(own) > 1 else 0.0
+            average = math.sqrt(statistics.fmean(r["average_error"] ** 2 for r in own))
+            print(
+                f"| {design} | {len(own)} | {name} | {mean['error']:.3f} ± {spread:.3f} | {mean['holds']:.3f} | {mean['width']:.2f} "
+                f"| {average:.3f} | {mean['average_holds']:.2f} |"
+            )
 
 
 def main() -> None:
+    if sys.argv[1:] == ["table"]:
+        table()
+        return
     if len(sys.argv) < 5:
         sys.exit(__doc__)
     what, paretau, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
