@@ -462,12 +462,13 @@ def sets_of(records: dict[Any, Any], title: str) -> list[int]:
 
 
 def seen(records: dict[Any, Any], title: str) -> set[str]:
-    """Methods with a record on more than half of the family's sets: a method that was barely begun holds no set back."""
+    """Methods with a record on more than half of the family's sets, as far as others than `auto` were run: a method that was barely
+    begun holds no set back."""
     counts: dict[str, int] = {}
     for family, _, method in records:
         if family == title and method != "compare":
             counts[method] = counts.get(method, 0) + 1
-    most = max(counts.values(), default=0)
+    most = max((n for method, n in counts.items() if not method.startswith("auto")), default=0)
     return {m for m, n in counts.items() if 2 * n > most}
 
 

@@ -53,7 +53,8 @@ class Draw:
         }
         # The constant effect as `auto` has it: of the rows outside a row's fold.
         self.constant = np.zeros(n)
-        for fold in document["folds"]:
+        self.folds = [np.array(fold) for fold in document["folds"]]
+        for fold in self.folds:
             self.constant[fold] = np.delete(own["scores"], fold).mean()
 
 
@@ -132,6 +133,24 @@ RULES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+def alive_after(draw: Draw, names: list[str], yard: tuple[Any, Any], errors: float, every_fold: bool) -> tuple[list[str], float]:
+    """Candidates that stay when those `errors` standard errors above the best are given up, and the share of fits saved."""
+    alive, fits, done = list(names), 0, np.array([], dtype=int)
+    for number, fold in enumerate(draw.folds):
+        fits += len(alive)
+        done = np.append(done, fold)
+        last = number + 1 == len(draw.folds)
+        if last or (number > 0 and not every_fold):
+            continue
+        units = [np.mean(left[done] ** 2) for left in parts(draw, draw.constant, yard)]
+        taus = {name: draw.candidates[name]["tau"] for name in alive} | {"": draw.constant}
+        losses = {n: sum(left[done] ** 2 / unit for left, unit in zip(parts(draw, tau, yard), units)) for n, tau in taus.items()}
+        best = min(losses.values(), key=np.mean)
+        gaps = {name: losses[name] - best for name in alive}
+        alive = [name for name, gap in gaps.items() if gap.mean() <= errors * gap.std(ddof=1) / math.sqrt(len(gap))]
+    return alive, 1 - fits / (len(names) * len(draw.folds))
+
+
 def line(name: str, ratios: list[Any]) -> str:
     """A row of the table: geometric means, the standard error of the first loss's logarithm, number of draws better by it."""
     logs = np.log(np.array(ratios))
@@ -165,7 +184,7 @@ def rankings(draw: Draw) -> dict[str, tuple[float, float]]:
 
 
 def main() -> None:
-    """Prints the three tables."""
+    """Prints the tables."""
     draws = [Draw(path) for path in sorted(Path(sys.argv[1]).glob("*.json"))]
     print(f"{len(draws)} draws: {', '.join(draw.name for draw in draws)}\n")
     head = "doubly robust loss, ‰ (standard error) | R-loss, ‰ | root-PEHE, ratio | worst draw's |\n|---|---|---|---|---|"
@@ -189,6 +208,18 @@ def main() -> None:
                 names = [other for other in usual[d.name] if other != name]
                 ratios.append(scored(d, names, weigh(d, names, yardsticks(d, names)["nuisances"])) / now[d.name])
             print(line(f"without {name}", ratios))
+    print(f"\n| candidates given up at | fits saved | {head}---|")
+    for errors, every_fold in ((3.0, False), (3.0, True), (2.5, False), (2.5, True), (2.0, False), (2.0, True)):
+        ratios, saved = [], []
+        for d in draws:
+            names = [name for name in [*USUAL, FURTHER[0]] if name in d.candidates]
+            yard = yardsticks(d, names)["nuisances"]
+            alive, share = alive_after(d, names, yard, errors, every_fold)
+            ratios.append(scored(d, alive, weigh(d, alive, yard)) / scored(d, names, weigh(d, names, yard)))
+            saved.append(share)
+        when = "every fold" if every_fold else "the first fold"
+        label = f"{errors:g} standard errors, after {when} | {100 * np.mean(saved):.0f} %"
+        print(line(label, ratios))
     print("\n| order of the candidates by | Spearman with the true order | above the first line's (standard error) | lowest | regret of the first |")
     print("|---|---|---|---|---|")
     every = [rankings(draw) for draw in draws]

@@ -1,7 +1,7 @@
 //! `auto`: several estimators cross-fitted, and the convex mixture of their effects that losses without the truth like best.
 //!
 //! Candidates come from the data's shape. Each predicts rows that it did not learn from; those that are hopeless on the
-//! first fold are not fitted again. One effect for everyone is always a candidate, so that no heterogeneity is invented where
+//! folds so far are not fitted again. One effect for everyone is always a candidate, so that no heterogeneity is invented where
 //! there is none. Weights are chosen by Q-aggregation on the doubly robust loss and the R-loss together, each
 //! in units of a constant effect's: the first speaks about every row, the second is calm where overlap is poor. Members
 //! with a weight are fitted again to all rows.
@@ -34,8 +34,8 @@ pub(crate) const NAME: &str = "auto";
 const CONSTANT: &str = "constant";
 /// Members whose weight is below this are left out, and the others fill its place.
 const LEAST_WEIGHT: f64 = 0.02;
-/// Standard errors above the best on the first fold at which a candidate is given up.
-const HOPELESS: f64 = 3.0;
+/// Standard errors above the best on the folds so far at which a candidate is given up.
+const HOPELESS: f64 = 2.5;
 
 /// Parameters of `auto`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -299,7 +299,7 @@ impl Auto {
         Ok(runners)
     }
 
-    /// Predictions of every row; who fails or is hopeless on the first fold is given up.
+    /// Predictions of every row; who fails or is hopeless on the folds so far is given up.
     fn cross_fit(
         &self,
         job: &Job<'_>,
@@ -327,8 +327,8 @@ impl Auto {
                     }
                 }
             }
-            if k == 0 {
-                give_up_hopeless(job, runners)?;
+            if k + 1 < job.folds.len() {
+                give_up_hopeless(job, runners, k + 1)?;
             }
         }
         // A constant effect alone is no answer to data that nobody could be fitted to.
@@ -393,21 +393,21 @@ impl Auto {
 }
 
 /// Why a candidate that could be fitted was given up.
-const GIVEN_UP: &str = "hopeless on the first fold";
+const GIVEN_UP: &str = "hopeless on the first folds";
 
-/// Gives up candidates whose loss on the first fold is clearly above the best one's.
-fn give_up_hopeless(job: &Job<'_>, runners: &mut [Runner]) -> Result<()> {
-    let fold = &job.folds[0].held_out;
+/// Gives up candidates whose loss on the first `n_folds` folds is clearly above the best one's.
+fn give_up_hopeless(job: &Job<'_>, runners: &mut [Runner], n_folds: usize) -> Result<()> {
+    let done: Vec<usize> = job.folds[..n_folds].iter().flat_map(|fold| fold.held_out.iter().copied()).collect();
     let Some(constant) = runners.iter().find(|r| r.is_constant() && r.given_up.is_none()) else { return Ok(()) };
-    let units = units(job, &constant.held_out.tau, fold)?;
-    let part = job.design.select(fold)?;
+    let units = units(job, &constant.held_out.tau, &done)?;
+    let part = job.design.select(&done)?;
     let rows = Observed::of(&part)?;
     let losses = |runner: &Runner| -> Result<Option<Vec<f64>>> {
         if runner.given_up.is_some() {
             return Ok(None);
         }
         let [dr, r] = job.losses(&runner.held_out.tau)?;
-        Ok(Some(fold.iter().map(|&i| dr[i] / units[0] + r[i] / units[1]).collect()))
+        Ok(Some(done.iter().map(|&i| dr[i] / units[0] + r[i] / units[1]).collect()))
     };
     let all = runners.iter().map(losses).collect::<Result<Vec<_>>>()?;
     let best = all.iter().flatten().min_by(|a, b| mean(&rows, a).value.total_cmp(&mean(&rows, b).value)).cloned();
@@ -439,4 +439,27 @@ fn in_words(kept: &[(&Runner, f64)]) -> String {
     let mut sorted: Vec<(&str, f64)> = kept.iter().map(|(r, share)| (r.label, *share)).collect();
     sorted.sort_by(|a, b| b.1.total_cmp(&a.1));
     sorted.iter().map(|(name, share)| format!("{name} {:.0} %", 100.0 * share)).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use paretau_core::{Dense, Features, Params, Seed};
+
+    #[test]
+    fn hopeless_candidates_are_not_fitted_to_all_folds() {
+        // Effects are twice the first feature, and there is hardly any noise: one effect for everyone is hopeless.
+        let (n, mut rng) = (300, Seed(5).rng());
+        let x: Vec<f64> = (0..2 * n).map(|_| rng.normal()).collect();
+        let t: Vec<u8> = (0..n).map(|_| u8::from(rng.bernoulli(0.5))).collect();
+        let y = (0..n).map(|i| x[2 * i + 1] + 2.0 * x[2 * i] * f64::from(t[i]) + 0.1 * rng.normal()).collect();
+        let design = Design::new(Features::Dense(Dense::new(n, 2, x).unwrap()), t, y).unwrap();
+        let params = Params::none().with("candidates", "lr-1,lr-2");
+        let auto = find(NAME).unwrap().build(&params, &registry::TOOLBOX).unwrap();
+        let model = auto.fit(&design, &FitContext::silent(Seed(1))).unwrap();
+        let numbers = &model.diagnostics().numbers;
+        assert!(numbers.contains_key("dr_loss_lr-2") && numbers.contains_key("dr_loss_constant"), "{numbers:?}");
+        assert!(!numbers.contains_key("dr_loss_lr-1"), "{numbers:?}");
+    }
 }
