@@ -321,7 +321,7 @@ mod tests {
         // Twenty digits of which a float keeps the first sixteen, and visits of one card.
         let counter = |i: i32| format!("9{:019}", i * 7919).parse::<f64>().unwrap_or_default();
         assert!(names_rows(&column("uid", (1..=99).map(counter).collect())));
-        let card = |i: i32| 4e19 + f64::from(i / 3 + 1) * 1e17 / 7.0;
+        let card = |i: i32| 4e19 + f64::from(i / 3 + 1) * 1e17 / 13.0;
         assert!(names_rows(&column("card", (0..90).map(card).collect())));
         let noise = |i: i32| (f64::from(i) * 12.9898).sin() * 43_758.545_3 % 1.0;
         assert!(!names_rows(&column("scaled", (1..=99).map(|i| noise(i) * 1e19).collect())), "both signs");
