@@ -320,7 +320,7 @@ mod tests {
             ("31. Mai 2024", DateOrder::Mdy, day(2024, 5, 31)),
             ("1. März 2024", DateOrder::Dmy, day(2024, 3, 1)),
             ("31-dic-2024", DateOrder::Dmy, day(2024, 12, 31)),
-            ("1 févr. 2024", DateOrder::Dmy, None),
+            ("1 févr. 2024", DateOrder::Dmy, day(2024, 2, 1)),
             ("1 févr 2024", DateOrder::Dmy, day(2024, 2, 1)),
             ("31 de mayo de 2024", DateOrder::Dmy, day(2024, 5, 31)),
             ("15 août 2024", DateOrder::Dmy, day(2024, 8, 15)),

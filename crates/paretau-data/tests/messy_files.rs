@@ -192,6 +192,7 @@ fn unclear() -> Vec<Case> {
         case("point beside commas", with_z(';', &point, &half_comma), "", thousands.clone()),
         case("point beside points", with_z(';', &point, &half_point), "", decimals.clone()),
         case("point alone", file(';', &point), "", stop(&["`x`", "row 1", "`1.234`", "1.234 or 1234", "--decimal ,"])),
+        case("point alone and gaps", file(';', &["1.234", "", "5.678"]), "", stop(&["`x`", "1.234 or 1234"])),
         case("point alone, given", file(';', &point), "decimal=.", decimals.clone()),
         case("point alone, given comma", file(';', &point), "decimal=,", thousands.clone()),
         case("point in a comma file", file(',', &point), "", decimals.clone()),

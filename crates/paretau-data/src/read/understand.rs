@@ -37,7 +37,7 @@ enum Points {
 fn points(column: &TableColumn) -> Points {
     let ColumnData::Number(values) = &column.data else { return Points::None };
     let mut found = Points::None;
-    for &value in values.iter().filter(|v| v.fract() != 0.0) {
+    for &value in values.iter().filter(|v| !v.is_nan() && v.fract() != 0.0) {
         let thousand = value.abs() * 1000.0;
         if !(1.0..1000.0).contains(&value.abs()) || (thousand - thousand.round()).abs() > 1e-6 {
             return Points::Decimal;
