@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks  # pyright: ignore[reportMissingImports]
+    from sklearn.callback import (  # pyright: ignore[reportMissingImports, reportAttributeAccessIssue]
+        CallbackSupportMixin as CallbackSupportMixin,
+    )
+    from sklearn.callback import (  # pyright: ignore[reportMissingImports, reportAttributeAccessIssue]
+        with_callbacks as with_callbacks,
+    )
 except ImportError:  # an older scikit-learn, or none: there is no `set_callbacks`
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
