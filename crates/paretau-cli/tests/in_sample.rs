@@ -192,8 +192,8 @@ fn a_handful_of_treated_rows_is_the_reason_and_not_overlap() {
     let at = folder.path();
     for treated in [1, 5] {
         let rows = (0..300).map(|i| {
-            let (x, y) = ((i * 37 % 101) as f64 / 50.0, (i * 53 % 97) as f64 / 40.0);
-            format!("{},{},{x},{}\n", u8::from(i < treated), x + y, (i * 29 % 89) as f64)
+            let (x, y) = (f64::from(i * 37 % 101) / 50.0, f64::from(i * 53 % 97) / 40.0);
+            format!("{},{},{x},{}\n", u8::from(i < treated), x + y, f64::from(i * 29 % 89))
         });
         std::fs::write(at.join("d.csv"), format!("t,y,x1,x2\n{}", rows.collect::<String>())).unwrap();
         let fit = ["fit", "d.csv", "--treatment", "t", "--outcome", "y", "-e", "lr-2", "--out", "m.paretau", "--force"];

@@ -152,12 +152,12 @@ const ENCODERS: &[ParamSpec] = &[
     spec(
         "instruments",
         ParamKind::Auto(&NOT_NEGATIVE),
-        "Strength of the propensity's cross-entropy in Γ's loss, which makes Γ read what drives the treatment; with 0, as in the paper, Γ learns through the weights alone. Auto is 0.1, or 0 where gamma is auto.",
+        "Strength of the propensity's cross-entropy in Γ's loss, which makes Γ read what drives the treatment; with 0, as in the paper, Γ learns through the weights alone. Auto is 0.1 where weighting is pareto or pareto-norm and gamma is set, else 0.",
     ),
     spec(
         "separation",
         ParamKind::Auto(&NOT_NEGATIVE),
-        "Strength of a penalty on Γ's first-layer weights of those columns that Δ and Υ read. Auto is 0.03, or 0 where gamma is auto.",
+        "Strength of a penalty on Γ's first-layer weights of those columns that Δ and Υ read. Auto is 0.03 where weighting is pareto or pareto-norm and gamma is set, else 0.",
     ),
     PROPENSITY,
     JOINT_PROPENSITY_RATE,
@@ -278,8 +278,10 @@ impl<S: Smoothing> NetKind for DisentangledConfig<S> {
     }
 
     fn train(&self, nets: NetJob, run: &Run<'_, f32>, keeping: Keeping<'_>) -> Result<(Trained<f32>, Vec<f32>)> {
-        // Where nets with and without weights are mixed, a Γ with a loss of its own was measured to cost a little accuracy.
-        let untaught = self.settings.is_paper() || self.gamma.is_none();
+        // Measured to cost no accuracy with smoothed weights alone: where nets with and without weights are mixed it costs a little, and
+        // raw weights grow with what Γ learns by heart.
+        let smoothed = matches!(self.weighting, WeightingName::Pareto | WeightingName::ParetoNorm);
+        let untaught = self.settings.is_paper() || self.gamma.is_none() || !smoothed;
         let objective = Objective {
             loss: loss_for(self.loss, run.sample.outcome),
             weighting: self.weighting.with_options(self.truncate, self.smoothing.options(self.settings)),

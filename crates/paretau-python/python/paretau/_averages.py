@@ -257,12 +257,7 @@ class Averages:
                 f"the {name.upper()} rests on extrapolation, so that its interval may be far too narrow: {reason}; "
                 "`ato()` asks only about those who could have been in either arm",
             )
-        value, error, low, high = self.model_.average(name, arm=place, level=1.0 - alpha)
-        if alpha == 0.05:
-            # The fit's own interval, which the command line prints, to the last bit.
-            own = (json.loads(self.model_.about())["arms"][place].get("averages") or {}).get(name) or {}
-            low, high = own.get("lo", low), own.get("hi", high)
-        return value, error, low, high
+        return self.model_.average(name, arm=place, level=1.0 - alpha)
 
     # Groups, projections and rankings of the training rows.
 

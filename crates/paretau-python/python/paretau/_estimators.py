@@ -1578,11 +1578,12 @@ class DRCFR(Estimator):
         Strength of an independence penalty (HSIC) between the encoders' outputs. Takes a number of at least 0.
     instruments : float or None, default None
         Strength of the propensity's cross-entropy in Γ's loss, which makes Γ read what drives the treatment; with 0, as
-        in the paper, Γ learns through the weights alone. Auto is 0.1, or 0 where gamma is auto. Takes a number of at
-        least 0. None lets the data decide.
+        in the paper, Γ learns through the weights alone. Auto is 0.1 where weighting is pareto or pareto-norm and gamma
+        is set, else 0. Takes a number of at least 0. None lets the data decide.
     separation : float or None, default None
-        Strength of a penalty on Γ's first-layer weights of those columns that Δ and Υ read. Auto is 0.03, or 0 where
-        gamma is auto. Takes a number of at least 0. None lets the data decide.
+        Strength of a penalty on Γ's first-layer weights of those columns that Δ and Υ read. Auto is 0.03 where
+        weighting is pareto or pareto-norm and gamma is set, else 0. Takes a number of at least 0. None lets the data
+        decide.
     propensity : list[int] or None, default None
         Hidden units of the propensity net, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
         data decide.
@@ -2065,11 +2066,12 @@ class DPSW(Estimator):
         Strength of an independence penalty (HSIC) between the encoders' outputs. Takes a number of at least 0.
     instruments : float or None, default None
         Strength of the propensity's cross-entropy in Γ's loss, which makes Γ read what drives the treatment; with 0, as
-        in the paper, Γ learns through the weights alone. Auto is 0.1, or 0 where gamma is auto. Takes a number of at
-        least 0. None lets the data decide.
+        in the paper, Γ learns through the weights alone. Auto is 0.1 where weighting is pareto or pareto-norm and gamma
+        is set, else 0. Takes a number of at least 0. None lets the data decide.
     separation : float or None, default None
-        Strength of a penalty on Γ's first-layer weights of those columns that Δ and Υ read. Auto is 0.03, or 0 where
-        gamma is auto. Takes a number of at least 0. None lets the data decide.
+        Strength of a penalty on Γ's first-layer weights of those columns that Δ and Υ read. Auto is 0.03 where
+        weighting is pareto or pareto-norm and gamma is set, else 0. Takes a number of at least 0. None lets the data
+        decide.
     propensity : list[int] or None, default None
         Hidden units of the propensity net, layer by layer. Takes a list of whole numbers from 1 to 4096. None lets the
         data decide.
