@@ -153,9 +153,11 @@ impl dyn NetKind + '_ {
         self.can_pause().then(|| self.training_plan(size, choice).stages[0].min_steps)
     }
 
-    /// Whether candidates are tried without piecewise-linear inputs, and the best of them with them.
+    /// Whether candidates are tried without piecewise-linear inputs, and the best of them with them: not where every net has weights of
+    /// its own propensities, which grow with what such inputs let the propensity net learn by heart.
     pub(crate) fn embedding_is_open(&self) -> bool {
-        self.training().embedding.is_none() && !self.settings().is_paper()
+        let stands_on_weights = self.has_propensity() && self.gamma().is_some();
+        self.training().embedding.is_none() && !self.settings().is_paper() && !stands_on_weights
     }
 
     /// What to try on validation rows: what the user fixed stays fixed. `numbers` says whether columns suit piecewise-linear inputs.

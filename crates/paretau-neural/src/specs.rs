@@ -109,7 +109,7 @@ pub(crate) const TRAINING: &[ParamSpec] = &[
     spec(
         "embedding",
         ParamKind::Auto(&ParamKind::Choice(&["plain", "piecewise"])),
-        "How nets read numbers: standardised alone (plain), or with one further input per bin between a column's quantiles (piecewise); auto chooses on validation rows.",
+        "How nets read numbers: standardised alone (plain), or with one further input per bin between a column's quantiles (piecewise); auto chooses on validation rows, and is plain for nets with a propensity of their own whose gamma is set.",
     ),
     spec(
         "bins",

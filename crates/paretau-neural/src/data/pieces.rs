@@ -3,7 +3,8 @@
 //!
 //! A piece is 0 below its bin, 1 above it and linear inside, then standardised, so that a column's first-layer sums are any
 //! continuous function that is linear between quantiles: steps and bends cost no hidden layers. Columns with few different values get
-//! a piece between each two; columns with two values or one, and sparse ones, stay as they are.
+//! a piece between each two; columns with two values or one, those that are zero in more than half of the rows, and sparse features
+//! stay as they are.
 //!
 //! A row is kept as the position of each such column, its bin's number and the share of the bin that lies below the value; a batch is
 //! expanded when it is gathered.
@@ -57,7 +58,7 @@ impl Pieces {
         let none = Self::default();
         let Features::Dense(m) = x else { return none };
         let values = |j: usize| rows.iter().map(move |&i| m.row(i)[j]);
-        let open: Vec<usize> = (0..m.n_cols()).filter(|&j| has_three_values(values(j))).collect();
+        let open: Vec<usize> = (0..m.n_cols()).filter(|&j| suits(values(j))).collect();
         let bins = bins.min(MOST_INPUTS / open.len().max(1));
         if bins < FEWEST_BINS {
             return none;
@@ -80,7 +81,7 @@ impl Pieces {
     /// Whether some column of `x` would have pieces.
     pub fn suit(x: &Features) -> bool {
         let Features::Dense(m) = x else { return false };
-        let open = (0..m.n_cols()).filter(|&j| has_three_values((0..m.n_rows()).map(|i| m.row(i)[j]))).count();
+        let open = (0..m.n_cols()).filter(|&j| suits((0..m.n_rows()).map(|i| m.row(i)[j]))).count();
         (1..=MOST_INPUTS / FEWEST_BINS).contains(&open)
     }
 
@@ -184,6 +185,13 @@ impl Pieces {
             && scales.iter().all(|(scale, low)| scale.is_finite() && low.is_finite());
         if sound { Ok(Self { columns, scales }) } else { Err(bad()) }
     }
+}
+
+/// Whether a column may have pieces: with three values at least, and not zero in more than half of the rows. Such a column is kept
+/// as it is in sparse features too, so that a table gives the same however it is stored.
+fn suits(values: impl Iterator<Item = f64> + Clone) -> bool {
+    let (rows, zeros) = values.clone().fold((0_usize, 0_usize), |(n, z), v| (n + 1, z + usize::from(v == 0.0)));
+    zeros * 2 <= rows && has_three_values(values)
 }
 
 fn has_three_values(mut values: impl Iterator<Item = f64>) -> bool {
