@@ -844,8 +844,8 @@ class TARNet(Estimator):
         logistic. None lets the data decide.
     embedding : str or None, default None
         How nets read numbers: standardised alone (plain), or with one further input per bin between a column's
-        quantiles (piecewise); auto chooses on validation rows. Takes one of plain, piecewise. None lets the data
-        decide.
+        quantiles (piecewise); auto chooses on validation rows, and is plain for nets with a propensity of their own
+        whose gamma is set. Takes one of plain, piecewise. None lets the data decide.
     bins : int, default 8
         Bins per column of the piecewise embedding; fewer where many columns are numbers. Takes a whole number from 3 to
         64.
@@ -1028,8 +1028,8 @@ class CFR(Estimator):
         logistic. None lets the data decide.
     embedding : str or None, default None
         How nets read numbers: standardised alone (plain), or with one further input per bin between a column's
-        quantiles (piecewise); auto chooses on validation rows. Takes one of plain, piecewise. None lets the data
-        decide.
+        quantiles (piecewise); auto chooses on validation rows, and is plain for nets with a propensity of their own
+        whose gamma is set. Takes one of plain, piecewise. None lets the data decide.
     bins : int, default 8
         Bins per column of the piecewise embedding; fewer where many columns are numbers. Takes a whole number from 3 to
         64.
@@ -1207,8 +1207,8 @@ class DragonNet(Estimator):
         logistic. None lets the data decide.
     embedding : str or None, default None
         How nets read numbers: standardised alone (plain), or with one further input per bin between a column's
-        quantiles (piecewise); auto chooses on validation rows. Takes one of plain, piecewise. None lets the data
-        decide.
+        quantiles (piecewise); auto chooses on validation rows, and is plain for nets with a propensity of their own
+        whose gamma is set. Takes one of plain, piecewise. None lets the data decide.
     bins : int, default 8
         Bins per column of the piecewise embedding; fewer where many columns are numbers. Takes a whole number from 3 to
         64.
@@ -1383,8 +1383,8 @@ class GANITE(Estimator):
         How hard the inference net plays against its discriminator. Takes a number of at least 0.
     embedding : str or None, default None
         How nets read numbers: standardised alone (plain), or with one further input per bin between a column's
-        quantiles (piecewise); auto chooses on validation rows. Takes one of plain, piecewise. None lets the data
-        decide.
+        quantiles (piecewise); auto chooses on validation rows, and is plain for nets with a propensity of their own
+        whose gamma is set. Takes one of plain, piecewise. None lets the data decide.
     bins : int, default 8
         Bins per column of the piecewise embedding; fewer where many columns are numbers. Takes a whole number from 3 to
         64.
@@ -1602,8 +1602,8 @@ class DRCFR(Estimator):
         logistic. None lets the data decide.
     embedding : str or None, default None
         How nets read numbers: standardised alone (plain), or with one further input per bin between a column's
-        quantiles (piecewise); auto chooses on validation rows. Takes one of plain, piecewise. None lets the data
-        decide.
+        quantiles (piecewise); auto chooses on validation rows, and is plain for nets with a propensity of their own
+        whose gamma is set. Takes one of plain, piecewise. None lets the data decide.
     bins : int, default 8
         Bins per column of the piecewise embedding; fewer where many columns are numbers. Takes a whole number from 3 to
         64.
@@ -1836,8 +1836,8 @@ class PSW(Estimator):
         logistic. None lets the data decide.
     embedding : str or None, default None
         How nets read numbers: standardised alone (plain), or with one further input per bin between a column's
-        quantiles (piecewise); auto chooses on validation rows. Takes one of plain, piecewise. None lets the data
-        decide.
+        quantiles (piecewise); auto chooses on validation rows, and is plain for nets with a propensity of their own
+        whose gamma is set. Takes one of plain, piecewise. None lets the data decide.
     bins : int, default 8
         Bins per column of the piecewise embedding; fewer where many columns are numbers. Takes a whole number from 3 to
         64.
@@ -2090,8 +2090,8 @@ class DPSW(Estimator):
         logistic. None lets the data decide.
     embedding : str or None, default None
         How nets read numbers: standardised alone (plain), or with one further input per bin between a column's
-        quantiles (piecewise); auto chooses on validation rows. Takes one of plain, piecewise. None lets the data
-        decide.
+        quantiles (piecewise); auto chooses on validation rows, and is plain for nets with a propensity of their own
+        whose gamma is set. Takes one of plain, piecewise. None lets the data decide.
     bins : int, default 8
         Bins per column of the piecewise embedding; fewer where many columns are numbers. Takes a whole number from 3 to
         64.
