@@ -257,7 +257,7 @@ def test_looks_as_in_its_picture(name, theme, pages, look):
 @pytest.mark.parametrize(
     "damage",
     [
-        "document.querySelector('#propensities svg.wide').style.visibility = 'hidden'",
+        "document.querySelector('#effective-rows svg.wide').style.visibility = 'hidden'",
         "document.querySelector('main').style.width = '80%'",
         "document.querySelectorAll('section')[1].remove()",
         "document.body.style.background = 'grey'",
