@@ -178,7 +178,7 @@ mod tests {
         let (whole, parts) = (together(24_000), together(7_000));
         for pick in [|a: &Averages| a.ate, |a: &Averages| a.att, |a: &Averages| a.ato, |a: &Averages| a.targeted] {
             let (one, many) = (pick(&whole.averages).unwrap(), pick(&parts.averages).unwrap());
-            assert!((one.value - many.value).abs() < 0.5 * one.se, "{one:?} {many:?}");
+            assert!((one.value - many.value).abs() < 0.1 * one.se, "{one:?} {many:?}");
             assert!((one.se / many.se - 1.0).abs() < 0.02, "{one:?} {many:?}");
             assert!(((one.hi - one.lo) / (many.hi - many.lo) - 1.0).abs() < 0.02);
         }
