@@ -297,8 +297,9 @@ pub(crate) struct FitArgs {
     /// could have been in either arm) [default: ate, or ato where the arms hardly overlap]
     #[arg(long, value_name = "WHOSE")]
     pub(crate) estimand: Option<String>,
-    /// Refits on half-samples for intervals of single rows (lr-2, t-learner, x-learner), e.g. 40: the fit takes about half as many
-    /// times as long. Also keeps the outcome models for intervals of individual effects, whatever the estimator
+    /// Keep the outcome models for intervals of individual effects, whatever the estimator; and refit N times on half-samples, e.g.
+    /// 40, for intervals of the conditional effect of lr-1, lr-2, s-, t- and x-learner (the fit takes about N/2 times as long).
+    /// auto, forests, dr- and r-learner and nets have theirs without refits
     #[arg(long, value_name = "N")]
     pub(crate) intervals: Option<usize>,
     /// Fit blocks of about N rows, one after the other, without ever holding the table: for Parquet, Arrow and delimited text that
@@ -333,7 +334,7 @@ pub(crate) struct EffectArgs {
     #[arg(long, value_name = "LEVEL")]
     pub(crate) interval: Option<f64>,
     /// What the interval covers: `conditional`, the mean effect of people with these features (in simulations 95 % intervals held
-    /// 92 % of rows or more, but of the tenth with the most extreme effects as few as 60 %), or `individual`, one person's own
+    /// 90 % of rows or more, but of the tenth with the most extreme effects as few as half), or `individual`, one person's own
     /// effect
     #[arg(long, value_name = "KIND", default_value = "conditional", requires = "interval")]
     pub(crate) kind: String,

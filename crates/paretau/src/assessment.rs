@@ -17,7 +17,7 @@ use crate::averages;
 use crate::evaluate::HeldOutScores;
 use crate::fit::{Fitted, Uncertainty};
 use crate::groups::{self, GroupEffects, TrainingEvidence};
-use crate::intervals::Intervals;
+use crate::intervals::{Evidence, Intervals, companion};
 use crate::nuisances::{self, NuisanceReport};
 use crate::prepared::{Pair, Prepared};
 use crate::propensity_weights::{ArmPropensity, PropensityWeights};
@@ -204,15 +204,25 @@ fn add_arm(
     ctx: &FitContext<'_>,
 ) -> Result<Option<Vec<f64>>> {
     let pair = readable.pair(k, &fitted.predictions[k - 1])?;
-    // Errors are calibrated on held-out predictions; without any there is nothing to calibrate by.
-    let own = (uncertainty.own && fitted.held_out).then_some(&*pair.effects);
     let replicates = uncertainty.replicates.as_ref().and_then(|all| all.get(k - 1));
     let replicates = replicates.map(|found| match readable.assigned.arms.len() {
         2 => Cow::Borrowed(found),
         _ => Cow::Owned(found.select(&readable.assigned.rows_of_pair(u8::try_from(k).unwrap_or(u8::MAX)))),
     });
     let x = pair.design.x();
-    intervals.add_arm(weighted, x, (replicates.as_deref(), own), ctx)?;
+    // Errors are calibrated on held-out predictions; without any there is nothing to calibrate by.
+    let held_out = fitted.held_out.then_some(&*pair.effects);
+    let beside = match held_out {
+        Some(_) if uncertainty.companion => companion::variances(&pair.design, ctx)?,
+        _ => None,
+    };
+    let from = match (replicates.as_deref(), held_out, &beside) {
+        (Some(found), ..) => Evidence::Refits(found),
+        (None, Some(held_out), Some(variance)) => Evidence::Companion { held_out, variance },
+        (None, Some(own), None) if uncertainty.own => Evidence::Own(own),
+        _ => Evidence::None,
+    };
+    intervals.add_arm(weighted, x, from, ctx)?;
     intervals.errors(k - 1, pair.effects.se.clone(), x)
 }
 

@@ -12,7 +12,9 @@ use crate::assessment::{Assessment, AssessmentRequest};
 use crate::contrasts::Contrasts;
 use crate::fingerprint::Fingerprint;
 use crate::identity::{self, IdentifiedStore};
-use crate::intervals::{FarHalves, HalvesTask, Replicates, measured_refits, refits_are_measured, replicate};
+use crate::intervals::{
+    FarHalves, HalvesTask, Replicates, companion, companion_is_measured, refits_are_measured, replicate, with_refits,
+};
 use crate::model::{Model, TrainingRows};
 use crate::prepared::{ArmsWanted, Prepared};
 use crate::task::Executor;
@@ -124,7 +126,13 @@ pub fn fit_on(
     let ctx = FitContext { checkpoint: store.as_ref().map(|store| store as &dyn CheckpointStore), ..ctx };
     let fitted = Fitted::new(estimator.as_ref(), prepared, (entry.info().name, &roles.outcome), &ctx)?;
     let uncertainty = match options.intervals {
-        None => Uncertainty { own: entry.info().abilities.intervals, replicates: None, individual: false },
+        None => Uncertainty {
+            own: entry.info().abilities.intervals,
+            companion: companion_is_measured(entry, &params)
+                && fitted.prepared.design.n_rows() <= companion::MOST_ROWS_UNASKED,
+            replicates: None,
+            individual: false,
+        },
         Some(n_fits) => {
             let far = executor.map(|executor| FarHalves {
                 executor,
@@ -189,13 +197,15 @@ pub fn fit_on(
 pub(crate) struct Uncertainty {
     /// Whether the estimator's own standard errors may be used.
     pub(crate) own: bool,
+    /// Whether a causal forest beside the estimator says how uncertain its effects are.
+    pub(crate) companion: bool,
     /// Refits on half-samples, one per treated arm.
     pub(crate) replicates: Option<Vec<Replicates>>,
     /// Whether intervals of individual effects are wanted.
     pub(crate) individual: bool,
 }
 
-/// Refits where the estimator does not tell its own errors and refits have been measured.
+/// Refits where the estimator does not tell its own errors and refits have been measured, else a forest beside it.
 fn uncertainty(
     (entry, params): (&dyn EstimatorEntry, &Value),
     (estimator, far): (&dyn Estimator, Option<&FarHalves<'_>>),
@@ -204,22 +214,20 @@ fn uncertainty(
     ctx: &FitContext<'_>,
 ) -> Result<Uncertainty> {
     let own = entry.info().abilities.intervals;
-    let replicates = if own {
-        None
-    } else if refits_are_measured(entry, params) {
-        Some(replicate(estimator, &prepared.design, n_fits, ctx, far)?)
-    } else {
+    let is_refitted = !own && refits_are_measured(entry, params);
+    let companion = !is_refitted && companion_is_measured(entry, params);
+    let replicates = if is_refitted { Some(replicate(estimator, &prepared.design, n_fits, ctx, far)?) } else { None };
+    if !(own || is_refitted || companion) {
         ctx.event(&Event::Note {
             message: format!(
-                "`{}` with these parameters is not refitted for intervals of the conditional effect: how often they hold the truth \
-                 has been measured for causal-forest, causal-forest-dml, {} only; intervals of the individual effect are kept",
+                "`{}` with these parameters gets no intervals of the conditional effect: how often they hold the truth has been \
+                 measured for {} only; intervals of the individual effect are kept",
                 entry.info().name,
-                measured_refits()
+                with_refits()
             ),
         });
-        None
-    };
-    Ok(Uncertainty { own, replicates, individual: true })
+    }
+    Ok(Uncertainty { own, companion, replicates, individual: true })
 }
 
 /// A fitted estimator with the rows it was fitted on and its predictions for them.

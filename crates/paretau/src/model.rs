@@ -246,13 +246,15 @@ impl Model {
     pub fn interval(&self, tau: &[f64], se: Option<&[f64]>, level: f64) -> Result<(Vec<f64>, Vec<f64>)> {
         let se = se.ok_or_else(|| Error::Unsupported {
             estimator: self.about.estimator.clone(),
-            message: if intervals::refits_are_measured(self.entry, &self.about.params) {
+            message: if intervals::refits_are_measured(self.entry, &self.about.params)
+                || intervals::companion_is_measured(self.entry, &self.about.params)
+            {
                 format!(
-                    "gives no intervals of each row's effect as it was fitted; fit again with {REMEDY}, or fit `causal-forest`"
+                    "gives no intervals of each row's effect as it was fitted; fit again with {REMEDY}, or fit `auto` or `causal-forest`"
                 )
             } else {
                 "gives no intervals of each row's conditional effect: how often they would cover has not been measured; fit \
-                 `causal-forest`, or ask for the individual effect (`--kind individual`)"
+                 `auto` or `causal-forest`, or ask for the individual effect (`--kind individual`)"
                     .to_owned()
             },
         })?;

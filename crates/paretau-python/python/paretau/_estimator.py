@@ -84,8 +84,8 @@ class Estimator(Predictions, Questions, Scoring, Lines, Exports, Output, Callbac
             The arm that the others are compared with, where `treatment` holds other values than 0 and 1 or words that say so
             ("control", "no", …).
         intervals : int, optional
-            Refits on half-samples (40, say) from which `effect_interval` makes intervals; the fit takes about half as many
-            times as long. Also keeps what intervals of individual effects need.
+            Keep what intervals of individual effects need; and, for lines and S-, T- and X-learner, refit so many times (40,
+            say) on half-samples, from which `effect_interval` makes intervals: the fit takes about half as many times as long.
         executor : str or object, optional
             Where the refits for intervals are done, as in `paretau.run`: "processes", "joblib", "ray", "dask" or an object of
             `paretau.executors`. The result is the same wherever they are done.

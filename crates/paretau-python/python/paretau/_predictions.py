@@ -121,8 +121,9 @@ class Predictions:
             Share of rows whose effect may lie outside.
         kind : {"conditional", "individual"}, default "conditional"
             "conditional": approximate pointwise confidence intervals of the mean effect of people with these features,
-            widened by the bias that held-out scores show. Causal forests have them; `lr-2`, `t-learner` and `x-learner`
-            after `fit(..., intervals=40)`; others do not, because how often theirs cover has not been measured.
+            widened by the bias that held-out scores show. `auto`, causal forests, DR-, R-, T- and X-learner over forests,
+            `tarnet` and `dpsw-norm` have them; `lr-1`, `lr-2` and the S-learner after `fit(..., intervals=40)`; others do
+            not, because how often theirs cover has not been measured.
             "individual": conformal intervals of one person's own effect, whatever the estimator, after
             `fit(..., intervals=40)`.
         T0, T1 : number or text, optional
@@ -135,8 +136,8 @@ class Predictions:
 
         Notes
         -----
-        In simulations 95 % intervals held 92 % of all rows or more, but of the tenth with the most extreme effects as few as
-        60 %: do not rely on single rows at the top or bottom of a ranking.
+        In simulations 95 % intervals held 90 % of all rows or more, but of the tenth with the most extreme effects as few as
+        half: do not rely on single rows at the top or bottom of a ranking.
 
         Examples
         --------

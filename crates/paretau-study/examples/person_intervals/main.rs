@@ -2,6 +2,8 @@
 //! `cargo run -p paretau-study --example person_intervals -- [--replicates 200] [--rows 500] [--refits 20]
 //! [--only NAME,…] [--estimators NAME[:KEY=VALUE…],…] [--level 0.95] [--seed 3000] [--out DIR]`.
 //!
+//! `--refits 0` measures what a fit gives without being asked for intervals; there are none of individual effects then.
+//!
 //! An estimator with `:arms=3` is fitted to rows of which a third, drawn by lot, has another treatment of half the effect; coverage
 //! is then that of both effects.
 //!
@@ -246,7 +248,12 @@ fn draw(process: &Process, estimator: &str, options: &Options, seed: u64) -> par
         }
     }
     let train = rows(process, (options.rows, arms), (Seed(seed), options.level))?;
-    let fit = FitOptions { seed: Seed(seed), params, intervals: Some(options.refits), ..FitOptions::new(name) };
+    let fit = FitOptions {
+        seed: Seed(seed),
+        params,
+        intervals: (options.refits > 0).then_some(options.refits),
+        ..FitOptions::new(name)
+    };
     let model = paretau::fit(train.table, &RoleSpec::new("t", "y"), &fit)?;
     let fresh = rows(process, (FRESH, 2), (Seed(seed).named("fresh"), options.level))?;
     let mean = |of: &dyn Fn(usize) -> f64| (0..FRESH).map(of).sum::<f64>() / FRESH as f64;

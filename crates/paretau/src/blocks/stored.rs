@@ -187,7 +187,7 @@ impl StoredFit<'_> {
         let predictions = model.held_out().map(<[_]>::to_vec).unwrap_or_default();
         let scale = scale::check(&prepared.assigned, &prepared.design, &common.roles.outcome)?;
         let fitted = Fitted { prepared, model, predictions, held_out: true, scale };
-        let uncertainty = Uncertainty { own: true, replicates: None, individual: false };
+        let uncertainty = Uncertainty { own: true, companion: false, replicates: None, individual: false };
         let request = AssessmentRequest { by: &[], n_rows: assessed, estimand: options.estimand, uncertainty };
         let known = OfAllRows { stacked, averages, overlap, map };
         let Assessment {

@@ -2,21 +2,20 @@
 //! lies) and of the individual effect (where one person's own effect lies, which is far wider).
 
 pub(crate) mod calibration;
+pub(crate) mod companion;
 mod half_samples;
 mod individual;
+mod measured;
 
-use paretau_core::{
-    Effects, Error, EstimatorEntry, Features, FitContext, FittedRegressor, ParamKind, ParamSpec, RegressionTask,
-    Result, State, Target,
-};
+use paretau_core::{Effects, Error, Features, FitContext, FittedRegressor, RegressionTask, Result, State, Target};
 use paretau_kernels::numeric::mean;
 use paretau_nuisance::{Observed, OutcomeStack};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use self::calibration::{Bias, LINE, Trend};
 pub(crate) use self::half_samples::{FarHalves, HALVES_TASK, HalvesTask, Replicates, perform_halves, replicate};
 use self::individual::Individual;
+pub(crate) use self::measured::{companion_is_measured, refits_are_measured, with_refits};
 use crate::assessment::Weighted;
 use crate::registry::TOOLBOX;
 
@@ -56,8 +55,8 @@ impl IntervalKind {
             Self::Conditional => {
                 "lo and hi are approximate pointwise confidence intervals of the conditional effect (the mean effect of people \
                  with these features), widened by the bias that held-out scores show; a share of the rows near the level, not \
-                 every single row, is covered. In simulations 95 % intervals held 92 % of all rows or more, but of the tenth with \
-                 the most extreme effects as few as 60 %: do not rely on single rows at the top or bottom of the list"
+                 every single row, is covered. In simulations 95 % intervals held 90 % of all rows or more, but of the tenth with \
+                 the most extreme effects as few as half: do not rely on single rows at the top or bottom of the list"
             }
             Self::Individual => {
                 "lo and hi are conformal intervals of the individual effect (one person's outcome with treatment less the one \
@@ -67,43 +66,14 @@ impl IntervalKind {
     }
 }
 
-/// Estimators whose intervals of the conditional effect may be made from refits: those for which `experiments/person_intervals`
-/// says how often they hold the truth.
-const MEASURED: &[&str] = &["lr-2", "t-learner", "x-learner"];
-/// Base learners on which these stood when that was measured, with whatever parameters.
-const MEASURED_BASES: &[&str] = &["forest", "ridge"];
-
-/// Whether intervals of the conditional effect may be made from refits of an estimator with these parameters, as
-/// [`EstimatorEntry::resolved`] gives them.
-pub(crate) fn refits_are_measured(entry: &dyn EstimatorEntry, params: &Value) -> bool {
-    let base_is_measured = |spec: &ParamSpec| match &params[spec.name] {
-        Value::Null => true,
-        base => base.as_str().or_else(|| base["name"].as_str()).is_some_and(|name| MEASURED_BASES.contains(&name)),
-    };
-    // The propensity's learner has hardly a say in the effects.
-    let mut bases = entry.params().iter().filter(|spec| is_base(spec.kind) && spec.name != "propensity_base");
-    MEASURED.contains(&entry.info().name) && bases.all(base_is_measured)
-}
-
-fn is_base(kind: ParamKind) -> bool {
-    match kind {
-        ParamKind::Base => true,
-        ParamKind::Auto(inner) => is_base(*inner),
-        _ => false,
-    }
-}
-
-/// Which those are, in words.
-pub(crate) fn measured_refits() -> String {
-    format!("{} with base learners {}", MEASURED.join(", "), MEASURED_BASES.join(" and "))
-}
-
 /// The base learner of the spread.
 const SPREAD: &str = "forest";
 /// Trees of the spread's forest: enough for a smooth function, few enough for a small file.
 const TREES: usize = 100;
-/// Rows of its nodes: variances from a few refits are noisy.
+/// Rows of its nodes, at least: variances from a few refits are noisy.
 const NODE: usize = 20;
+/// Nodes of a tree, about, at most: a variance need not be known as finely as an effect, and files stay small.
+const MOST_NODES: usize = 500;
 
 /// Spread of predictions as a function of the features.
 #[derive(Debug)]
@@ -120,9 +90,11 @@ impl Spread {
         // Constant effects have no spread; logarithms need some.
         let floor = (1e-6 * mean).max(f64::MIN_POSITIVE);
         let y: Vec<f64> = variance.iter().map(|v| v.max(floor).ln()).collect();
-        let learner = TOOLBOX
-            .base(SPREAD)?
-            .build(&paretau_core::Params::none().with("n_estimators", TREES).with("min_node_size", NODE))?;
+        let learner = TOOLBOX.base(SPREAD)?.build(
+            &paretau_core::Params::none()
+                .with("n_estimators", TREES)
+                .with("min_node_size", NODE.max(x.n_rows() / MOST_NODES)),
+        )?;
         let design = &rows.pair.design;
         let task = RegressionTask {
             x,
@@ -156,6 +128,23 @@ struct Confidence {
     bias: Bias,
 }
 
+/// What standard errors of one arm's effects are made from.
+pub(crate) enum Evidence<'a> {
+    /// Refits on half-samples.
+    Refits(&'a Replicates),
+    /// The estimator's own held-out predictions, perhaps with standard errors.
+    Own(&'a Effects),
+    /// Its held-out predictions, and variances of a forest's beside it.
+    Companion {
+        /// The estimator's own.
+        held_out: &'a Effects,
+        /// The forest's.
+        variance: &'a [f64],
+    },
+    /// Nothing.
+    None,
+}
+
 /// What a model knows about the uncertainty of single rows.
 #[derive(Debug, Default)]
 pub(crate) struct Intervals {
@@ -182,24 +171,27 @@ struct SavedArm {
 }
 
 impl Intervals {
-    /// Adds the next treated arm: `own` are the estimator's held-out predictions, where it has them with standard errors.
+    /// Adds the next treated arm.
     pub(crate) fn add_arm(
         &mut self,
         weighted: &Weighted<'_>,
         x: &Features,
-        (replicates, own): (Option<&Replicates>, Option<&Effects>),
+        from: Evidence<'_>,
         ctx: &FitContext<'_>,
     ) -> Result<()> {
         let rows: Observed<'_> = weighted.rows()?;
         let scores = weighted.nuisance.scores(&rows, &weighted.weights.smooth);
         let bias = |tau: &[f64]| Bias::of(&rows, (&scores, tau), x, ctx);
-        let confidence = match (replicates, own) {
-            (Some(found), _) => Some(Confidence {
-                bias: bias(&found.tau)?,
-                spread: Some(Spread::fit(x, weighted, &found.variance, ctx)?),
-            }),
-            (None, Some(own)) if own.se.is_some() => Some(Confidence { bias: bias(&own.tau)?, spread: None }),
-            _ => None,
+        let spread = |variance: &[f64]| Spread::fit(x, weighted, variance, ctx);
+        let confidence = match from {
+            Evidence::Refits(found) => {
+                Some(Confidence { bias: bias(&found.tau)?, spread: Some(spread(&found.variance)?) })
+            }
+            Evidence::Own(own) if own.se.is_some() => Some(Confidence { bias: bias(&own.tau)?, spread: None }),
+            Evidence::Companion { held_out, variance } => {
+                Some(Confidence { bias: bias(&held_out.tau)?, spread: Some(spread(variance)?) })
+            }
+            Evidence::Own(_) | Evidence::None => None,
         };
         self.confidence.push(confidence);
         Ok(())
@@ -296,27 +288,3 @@ impl Intervals {
 
 /// How intervals come to be there.
 pub(crate) const REMEDY: &str = "`fit --intervals 40` (in Python `fit(..., intervals=40)`)";
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use paretau_core::Params;
-
-    use super::*;
-    use crate::registry::find;
-
-    #[test]
-    fn refits_are_offered_where_they_were_measured() {
-        let offered = |name: &str, params: Params| {
-            let entry = find(name).unwrap();
-            refits_are_measured(entry, &entry.resolved(&params).unwrap())
-        };
-        let with = |name: &str, value: &str| Params::none().with(name, value);
-        assert!(offered("lr-2", Params::none()) && offered("t-learner", Params::none()));
-        assert!(
-            offered("x-learner", with("base", "ridge")) && offered("x-learner", with("propensity_base", "boosting"))
-        );
-        assert!(!offered("t-learner", with("base", "boosting")) && !offered("x-learner", with("effect_base", "mlp")));
-        assert!(!offered("dr-learner", Params::none()) && !offered("auto", Params::none()));
-    }
-}
