@@ -299,7 +299,7 @@ pub(crate) struct FitArgs {
     pub(crate) estimand: Option<String>,
     /// Keep the outcome models for intervals of individual effects, whatever the estimator; and refit N times on half-samples, e.g.
     /// 40, for intervals of the conditional effect of lr-1, lr-2, s-, t- and x-learner (the fit takes about N/2 times as long).
-    /// auto, forests, dr- and r-learner and nets have theirs without refits
+    /// auto, forests, dr- and r-learner, tarnet and dpsw-norm have theirs without refits
     #[arg(long, value_name = "N")]
     pub(crate) intervals: Option<usize>,
     /// Fit blocks of about N rows, one after the other, without ever holding the table: for Parquet, Arrow and delimited text that

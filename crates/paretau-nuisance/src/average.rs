@@ -67,6 +67,7 @@ pub fn average_effect(
     let mut influence = vec![0.0; n];
     average.rows.iter().zip(&average.influence).for_each(|(&i, psi)| influence[i] = *psi);
     let score = Score::of_influence(average.score.value, &influence, rows.groups);
+    let score = average.score.df.map_or(score, |df| score.with_most_df(df));
     if score.finite().is_none() {
         return Err(overflow());
     }
@@ -118,7 +119,11 @@ pub fn average_of_rows<'s>(
             rows.w(i) * (g - s * value) / size
         })
         .collect();
-    let average = Influenced::new(value, kept, influence, rows.groups);
+    // A handful of influences shows less of its kurtosis than there is: as with the means of two samples, an error has no more
+    // degrees of freedom than the smaller arm, here in effective rows.
+    let effective = effective_rows(rows, nuisance, inverse_weights, estimand, &kept);
+    let mut average = Influenced::new(value, kept, influence, rows.groups);
+    average.score = average.score.with_most_df(effective[0].min(effective[1]) - 1.0);
     if average.score.finite().is_none() {
         return Err(overflow());
     }

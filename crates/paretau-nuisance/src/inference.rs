@@ -40,7 +40,14 @@ impl Score {
         let (squares, fourths) = parts.iter().fold((0.0, 0.0), |(a, b), v| (a + v * v, b + v * v * v * v));
         let kurtosis = m * fourths / (squares * squares);
         let df = 2.0 * m / (kurtosis - 1.0).max(1e-9);
-        Self { value, se, df: (df < MOST_DF).then(|| df.max(LEAST_DF)) }
+        Self::new(value, se).with_most_df(df)
+    }
+
+    /// The same with no more than so many degrees of freedom.
+    #[must_use]
+    pub fn with_most_df(self, most: f64) -> Self {
+        let df = self.df.map_or(most, |df| df.min(most));
+        Self { df: (df < MOST_DF).then(|| df.max(LEAST_DF)), ..self }
     }
 
     /// The interval that covers with probability `level`, when there is a standard error: by the normal distribution, or

@@ -17,7 +17,7 @@ const BINS: usize = 20;
 pub const LEAST_EFFECTIVE_ROWS: f64 = 10.0;
 
 /// Weights that leave so large a share of an arm's rows effective do no harm.
-pub(crate) const HARDLY_ANY_LOSS: f64 = 0.9;
+pub(crate) const HARDLY_ANY_LOSS: f64 = 0.8;
 
 /// The average over everyone is not the headline any more when smoothed weights leave less than this share of an arm's rows
 /// effective, or more than that share of all rows lies beyond the bound of the weights.

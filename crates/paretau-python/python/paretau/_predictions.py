@@ -121,9 +121,9 @@ class Predictions:
             Share of rows whose effect may lie outside.
         kind : {"conditional", "individual"}, default "conditional"
             "conditional": approximate pointwise confidence intervals of the mean effect of people with these features,
-            widened by the bias that held-out scores show. `auto`, causal forests, DR-, R-, T- and X-learner over forests,
-            `tarnet` and `dpsw-norm` have them; `lr-1`, `lr-2` and the S-learner after `fit(..., intervals=40)`; others do
-            not, because how often theirs cover has not been measured.
+            widened by the bias that held-out scores show. `auto`, causal forests, DR- and R-learner over forests, `tarnet` and
+            `dpsw-norm` have them; `lr-1`, `lr-2`, S-, T- and X-learner after `fit(..., intervals=40)`; others do not,
+            because how often theirs cover has not been measured.
             "individual": conformal intervals of one person's own effect, whatever the estimator, after
             `fit(..., intervals=40)`.
         T0, T1 : number or text, optional
