@@ -82,15 +82,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     .par_iter()
                     .map(|&seed| draw(process, estimator, &options, seed))
                     .collect::<paretau::Result<_>>()?;
-                study.add(found, options.level)?;
+                study.add(found, &options)?;
             }
             if !missing.is_empty() {
-                print!("{}", line(&study.of(process.name, estimator), options.level));
+                print!("{}", line(&study.of(process.name, estimator), &options));
             }
         }
     }
     // The table follows the records even where nothing was missing.
-    study.add(vec![], options.level)?;
+    study.add(vec![], &options)?;
     Ok(())
 }
 
@@ -120,7 +120,7 @@ impl Study {
     }
 
     /// Keeps further draws, in files that are replaced whole.
-    fn add(&mut self, found: Vec<Draw>, level: f64) -> Result<(), Box<dyn std::error::Error>> {
+    fn add(&mut self, found: Vec<Draw>, options: &Options) -> Result<(), Box<dyn std::error::Error>> {
         self.draws.extend(found.into_iter().map(|draw| (key(&draw.process, &draw.estimator, draw.seed), draw)));
         let mut lines = String::new();
         for draw in self.draws.values() {
@@ -129,7 +129,7 @@ impl Study {
         let mut measured: Vec<(usize, &str)> = self.draws.keys().map(|(at, of, _)| (*at, of.as_str())).collect();
         measured.dedup();
         let table = measured.into_iter().fold(HEADER.to_owned(), |table, (at, estimator)| {
-            table + &line(&self.of(PROCESSES.get(at).map_or("", |p| p.name), estimator), level)
+            table + &line(&self.of(PROCESSES.get(at).map_or("", |p| p.name), estimator), options)
         });
         for (name, text) in [("records.jsonl", lines), ("table.md", table)] {
             let (new, path) = (self.out.join(format!("{name}.new")), self.out.join(name));
@@ -311,10 +311,10 @@ const HEADER: &str = "\
 
 /// The oracle of the conditional effect knows the root mean squared error of the predictions: its intervals are that times the
 /// normal quantile.
-fn line(draws: &[Draw], level: f64) -> String {
+fn line(draws: &[Draw], options: &Options) -> String {
     let Some(first) = draws.first() else { return String::new() };
     let mean = |of: fn(&Draw) -> f64| draws.iter().map(of).sum::<f64>() / draws.len() as f64;
-    let oracle = normal_quantile(f64::midpoint(1.0, level)) * mean(|d| d.rmse * d.rmse).sqrt();
+    let oracle = normal_quantile(f64::midpoint(1.0, options.level)) * mean(|d| d.rmse * d.rmse).sqrt();
     let own: Vec<&IndividualDraw> = draws.iter().filter_map(|d| d.individual.as_ref()).collect();
     let of_own = |of: fn(&IndividualDraw) -> f64| own.iter().map(|d| of(d)).sum::<f64>() / own.len() as f64;
     let individual = if own.is_empty() {
@@ -324,6 +324,11 @@ fn line(draws: &[Draw], level: f64) -> String {
         let ratio = half / of_own(|d| d.oracle_half_width).max(1e-12);
         format!("{:.1} | {half:.2} | {ratio:.2}", 100.0 * of_own(|d| d.covered))
     };
+    let refused = if options.refits == 0 {
+        "–".to_owned()
+    } else {
+        format!("{:.0}", 100.0 * (draws.len() - own.len()) as f64 / draws.len() as f64)
+    };
     let all: Vec<f64> = draws.iter().filter_map(|d| d.all_covered).collect();
     let at_once = if all.len() < draws.len() {
         "–".to_owned()
@@ -331,7 +336,7 @@ fn line(draws: &[Draw], level: f64) -> String {
         format!("{:.1}", 100.0 * all.iter().sum::<f64>() / all.len() as f64)
     };
     format!(
-        "| {} | {} | {} | {:.1} | {:.1} | {:.2} | {:.2} | {at_once} | {individual} | {:.0} |\n",
+        "| {} | {} | {} | {:.1} | {:.1} | {:.2} | {:.2} | {at_once} | {individual} | {refused} |\n",
         first.process,
         first.estimator,
         draws.len(),
@@ -339,6 +344,5 @@ fn line(draws: &[Draw], level: f64) -> String {
         100.0 * mean(|d| d.covered_outer),
         mean(|d| d.half_width),
         mean(|d| d.half_width) / oracle.max(1e-12),
-        100.0 * (draws.len() - own.len()) as f64 / draws.len() as f64,
     )
 }
