@@ -3,16 +3,18 @@
 //! A NaN in a dense matrix means "missing". Learners that cannot take it say so in their
 //! [`Handles`](crate::Handles), and the encoder of the data layer then imputes before they see it.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// A dense row-major matrix.
+/// A dense row-major matrix. Its clones share the values, which never change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dense {
     n_rows: usize,
     n_cols: usize,
-    values: Vec<f64>,
+    values: Arc<Vec<f64>>,
 }
 
 impl Dense {
@@ -25,7 +27,12 @@ impl Dense {
                 found: values.len(),
             });
         }
-        Ok(Self { n_rows, n_cols, values })
+        Ok(Self { n_rows, n_cols, values: Arc::new(values) })
+    }
+
+    /// Whether both are the same values in memory, and not merely equal ones.
+    pub fn is_shared_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.values, &other.values) && self.n_cols == other.n_cols
     }
 
     /// Number of rows.
@@ -46,6 +53,14 @@ impl Dense {
     /// Row `i`.
     pub fn row(&self, i: usize) -> &[f64] {
         &self.values[i * self.n_cols..(i + 1) * self.n_cols]
+    }
+
+    /// The given rows, in the given order (repeats allowed).
+    #[must_use]
+    pub fn select(&self, rows: &[usize]) -> Self {
+        let mut values = Vec::with_capacity(rows.len() * self.n_cols);
+        rows.iter().for_each(|&i| values.extend_from_slice(self.row(i)));
+        Self { n_rows: rows.len(), n_cols: self.n_cols, values: Arc::new(values) }
     }
 
     /// The value at row `i`, column `j`.
@@ -168,11 +183,7 @@ impl Features {
     #[must_use]
     pub fn select(&self, rows: &[usize]) -> Self {
         match self {
-            Self::Dense(m) => {
-                let mut values = Vec::with_capacity(rows.len() * m.n_cols);
-                rows.iter().for_each(|&i| values.extend_from_slice(m.row(i)));
-                Self::Dense(Dense { n_rows: rows.len(), n_cols: m.n_cols, values })
-            }
+            Self::Dense(m) => Self::Dense(m.select(rows)),
             Self::Sparse(m) => Self::Sparse(m.select(rows)),
         }
     }

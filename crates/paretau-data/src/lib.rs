@@ -12,6 +12,7 @@ mod encoder;
 mod fold;
 mod interner;
 mod join;
+mod numbers;
 mod profile;
 mod read;
 mod roles;
@@ -24,6 +25,7 @@ pub use blocks::{BlockFacts, Census, ForestFacts, RowBlocks, SAMPLED_ROWS, Scrat
 pub use calendar::format_iso as iso_date;
 pub use catalog::{DATASETS, Dataset, data_folder};
 pub use encoder::{Encoder, EncoderPolicy, TransformReport};
+pub use numbers::{Numbers, NumbersIter};
 pub use profile::{ColumnProfile, profile};
 pub use read::{
     BadMark, BatchReader, DataFiles, DateOrder, Format, Notation, Part, Position, ReadOptions, Watch,

@@ -87,12 +87,13 @@ fn describe(table: &Table, column: &TableColumn, spec: &RoleSpec) -> ColumnProfi
                 _ if present.iter().all(|v| v.fract() == 0.0) => "whole number",
                 _ => "number",
             };
-            let found = if column.is_date { day_codes(values) } else { sentinels(values) };
+            let cells = values.contiguous();
+            let found = if column.is_date { day_codes(&cells) } else { sentinels(&cells) };
             let place = if column.is_date { "far outside the rest" } else { place_of(&found) };
             let spelled =
                 |code: f64| if column.is_date { crate::calendar::format_iso(code) } else { format_number(code) };
             if !column.is_date {
-                oddities.extend(days_as_numbers(values).map(numbered_days_in_words));
+                oddities.extend(days_as_numbers(&cells).map(numbered_days_in_words));
             }
             oddities.extend(found.into_iter().map(|(code, count)| {
                 let (code, cells) = (spelled(code), if count == 1 { "cell" } else { "cells" });

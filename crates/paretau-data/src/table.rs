@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use paretau_core::{Csr, Error, Features, Result};
+use paretau_core::{Csr, Dense, Error, Features, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::interner::Interner;
+use crate::numbers::Numbers;
 use crate::read::Notation;
 
 /// What the cells of a column are.
@@ -75,7 +76,7 @@ pub(crate) fn counts(text: &Text) -> Vec<usize> {
 #[derive(Debug, Clone, PartialEq)]
 pub enum ColumnData {
     /// Numbers; NaN where missing.
-    Number(Vec<f64>),
+    Number(Numbers),
     /// Texts.
     Text(Text),
 }
@@ -94,12 +95,17 @@ pub struct TableColumn {
 impl TableColumn {
     /// A column of numbers.
     pub fn number(name: impl Into<String>, values: Vec<f64>) -> Self {
+        Self::of_numbers(name, values.into())
+    }
+
+    /// A column of numbers that may lie in a matrix.
+    pub fn of_numbers(name: impl Into<String>, values: Numbers) -> Self {
         Self { name: name.into(), data: ColumnData::Number(values), is_date: false }
     }
 
     /// A column of dates (days since 1970).
     pub fn date(name: impl Into<String>, days: Vec<f64>) -> Self {
-        Self { name: name.into(), data: ColumnData::Number(days), is_date: true }
+        Self { name: name.into(), data: ColumnData::Number(days.into()), is_date: true }
     }
 
     /// A column of text.
@@ -159,6 +165,37 @@ impl TableColumn {
         };
         Self { name: self.name.clone(), data, is_date: self.is_date }
     }
+}
+
+/// The given rows of columns, in the given order. Of a matrix that is all here the rows are taken once, and shared again.
+pub(crate) fn select_columns(columns: &[TableColumn], rows: &[usize]) -> Vec<TableColumn> {
+    let matrix_of = |column: &'_ TableColumn| match &column.data {
+        ColumnData::Number(values) => values.matrix().map(|(matrix, place)| (matrix.clone(), place)),
+        ColumnData::Text(_) => None,
+    };
+    let mut taken: Vec<(Dense, Option<Dense>)> = vec![];
+    let mut selected = |matrix: &Dense| -> Option<Dense> {
+        if let Some((_, found)) = taken.iter().find(|(known, _)| known.is_shared_with(matrix)) {
+            return found.clone();
+        }
+        let own =
+            columns.iter().filter(|c| matrix_of(c).is_some_and(|(other, _)| other.is_shared_with(matrix))).count();
+        let found = (own >= matrix.n_cols()).then(|| matrix.select(rows));
+        taken.push((matrix.clone(), found.clone()));
+        found
+    };
+    let one = |column: &TableColumn| match matrix_of(column) {
+        None => column.select(rows),
+        Some((matrix, place)) => match selected(&matrix) {
+            None => column.select(rows),
+            Some(part) => TableColumn {
+                name: column.name.clone(),
+                data: ColumnData::Number(Numbers::of_matrix(part, place)),
+                is_date: column.is_date,
+            },
+        },
+    };
+    columns.iter().map(one).collect()
 }
 
 /// A number as short text that parses back to the same bits; exponents only where plain digits get long.
@@ -375,8 +412,9 @@ impl Table {
     pub fn from_features(x: Features) -> Result<Self> {
         match x {
             Features::Dense(x) => {
-                let column = |j: usize| (0..x.n_rows()).map(|i| x.get(i, j)).collect();
-                Self::new((0..x.n_cols()).map(|j| TableColumn::number(format!("x{}", j + 1), column(j))).collect())
+                let column =
+                    |j: usize| TableColumn::of_numbers(format!("x{}", j + 1), Numbers::of_matrix(x.clone(), j));
+                Self::new((0..x.n_cols()).map(column).collect())
             }
             Features::Sparse(values) => Self::default().with_sparse(SparseBlock::numbered(values)),
         }
@@ -518,7 +556,7 @@ impl Table {
         let sparse = self.sparse.as_ref().map(|block| block.select(rows));
         Self {
             n_rows: rows.len(),
-            columns: self.columns.iter().map(|c| c.select(rows)).collect(),
+            columns: select_columns(&self.columns, rows),
             sparse,
             column_places: self.column_places.clone(),
             sparse_places: self.sparse_places.clone(),

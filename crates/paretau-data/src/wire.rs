@@ -69,7 +69,7 @@ pub fn to_ipc(table: &Table) -> Result<Vec<u8>> {
 fn array(column: &TableColumn) -> Result<ArrayRef> {
     Ok(match &column.data {
         // Missing numbers stay what they are, so that every bit comes back.
-        ColumnData::Number(values) => Arc::new(Float64Array::from(values.clone())),
+        ColumnData::Number(values) => Arc::new(Float64Array::from(values.contiguous().into_owned())),
         ColumnData::Text(text) => {
             let keys = text.codes.iter().map(|&code| (code != Text::MISSING).then_some(code));
             let levels = StringArray::from_iter_values(&text.levels);

@@ -1,10 +1,10 @@
 //! Roles and encoder on small tables, where every number can be checked by hand.
 #![allow(clippy::unwrap_used)]
 
-use paretau_core::{ColumnKind, Csr, Features, Handles};
+use paretau_core::{ColumnKind, Csr, Dense, Features, Handles};
 use paretau_data::{
-    ColumnData, Encoder, EncoderPolicy, Kind, RoleSpec, SparseBlock, Table, TableColumn, Text, arms_of, assign,
-    assign_all_arms,
+    ColumnData, Encoder, EncoderPolicy, Kind, Numbers, RoleSpec, SparseBlock, Table, TableColumn, Text, arms_of,
+    assign, assign_all_arms,
 };
 
 fn number(name: &str, values: &[f64]) -> TableColumn {
@@ -334,4 +334,45 @@ fn tables_know_where_their_rows_came_from() {
     let message = table.select(&[2, 0]).select(&[0]).error(Some("a"), Some(0), "is odd").to_string();
     assert_eq!(message, "f.csv, column `a`, row 3 (line 4): is odd");
     assert!(matches!(table.columns()[0].data, ColumnData::Number(_)));
+}
+
+/// Columns of a matrix, with a last one of the table's own.
+fn of_matrix(values: Vec<f64>) -> (Dense, Table) {
+    let matrix = Dense::new(values.len() / 2, 2, values).unwrap();
+    let column = |j: usize| TableColumn::of_numbers(["a", "b"][j], Numbers::of_matrix(matrix.clone(), j));
+    let own = TableColumn::number("own", vec![1.0; matrix.n_rows()]);
+    let table = Table::new(vec![column(0), column(1), own]).unwrap();
+    (matrix, table)
+}
+
+/// The columns `a` and `b` encoded.
+fn encoded(table: &Table, missing: bool) -> Features {
+    let features = Table::new(table.columns()[..2].to_vec()).unwrap();
+    let policy = EncoderPolicy { missing, ..EncoderPolicy::default() };
+    let rows: Vec<usize> = (0..table.n_rows()).collect();
+    Encoder::fit(&features, &policy, &rows).unwrap().transform(&features).unwrap().0
+}
+
+#[test]
+fn numbers_of_a_matrix_are_encoded_where_they_lie() {
+    let (matrix, table) = of_matrix(vec![1.0, 6.0, 2.0, 5.0, 3.0, 4.5]);
+    let Features::Dense(x) = encoded(&table, false) else { panic!("dense rows") };
+    assert!(x.is_shared_with(&matrix));
+    // Chosen rows of it are one matrix, too.
+    let part = table.select(&[2, 0]);
+    let Features::Dense(x) = encoded(&part, false) else { panic!("dense rows") };
+    assert_eq!(x.values(), [3.0, 4.5, 1.0, 6.0]);
+    let ColumnData::Number(a) = &part.columns()[0].data else { panic!("numbers") };
+    assert_eq!(a.iter().copied().collect::<Vec<_>>(), [3.0, 1.0]);
+    assert_eq!(*a, Numbers::from(vec![3.0, 1.0]));
+    assert_eq!((a[1], a.len(), a.contiguous().into_owned()), (1.0, 2, vec![3.0, 1.0]));
+}
+
+#[test]
+fn gaps_of_a_matrix_are_filled_in_a_copy() {
+    let (matrix, table) = of_matrix(vec![1.0, 6.0, f64::NAN, 5.0, 3.0, 4.5]);
+    let Features::Dense(x) = encoded(&table, true) else { panic!("dense rows") };
+    assert!(x.is_shared_with(&matrix), "whoever takes gaps reads them where they lie");
+    let Features::Dense(x) = encoded(&table, false) else { panic!("dense rows") };
+    assert_eq!(x.values(), [1.0, 0.0, 6.0, 2.0, 1.0, 5.0, 3.0, 0.0, 4.5]);
 }

@@ -1,8 +1,8 @@
 //! Tables on their way from Python: the Python layer takes frames apart, this puts columns together.
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
-use paretau::Csr;
-use paretau::data::{DateOrder, ReadOptions, SparseBlock, TableColumn, Text, to_ipc};
+use paretau::data::{DateOrder, Numbers, ReadOptions, SparseBlock, TableColumn, Text, to_ipc};
+use paretau::{Csr, Dense};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -107,13 +107,14 @@ impl Table {
         if names.len() != values.ncols() {
             return Err(usage(format!("{} names for {} columns", names.len(), values.ncols())));
         }
-        // The one copy there is: the table's columns outlive the call, the array may change after it.
-        self.columns.extend(
-            names
-                .into_iter()
-                .zip(values.columns())
-                .map(|(name, column)| TableColumn::number(name, column.iter().map(|v| number(*v)).collect())),
-        );
+        // The one copy there is: the table outlives the call, the array may change after it. The design shares it.
+        let cells: Vec<f64> = match values.as_slice() {
+            Some(cells) => cells.iter().map(|v| number(*v)).collect(),
+            None => values.iter().map(|v| number(*v)).collect(),
+        };
+        let matrix = Dense::new(values.nrows(), values.ncols(), cells).map_err(to_py)?;
+        let column = |(j, name)| TableColumn::of_numbers(name, Numbers::of_matrix(matrix.clone(), j));
+        self.columns.extend(names.into_iter().enumerate().map(column));
         Ok(())
     }
 

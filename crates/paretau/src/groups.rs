@@ -102,7 +102,7 @@ impl Partition {
     pub(crate) fn of(column: &TableColumn) -> Self {
         let mut levels = match &column.data {
             ColumnData::Text(text) => text_levels(text),
-            ColumnData::Number(values) => number_levels(column, values),
+            ColumnData::Number(values) => number_levels(column, &values.contiguous()),
         };
         levels.retain(|(_, rows)| !rows.is_empty());
         Self { column: column.name.clone(), levels }

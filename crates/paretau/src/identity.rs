@@ -25,7 +25,7 @@ pub fn rows_digest(rows: &Assigned) -> String {
     }
     for column in rows.features.columns() {
         match &column.data {
-            ColumnData::Number(values) => numbers(&mut digest, &column.name, values),
+            ColumnData::Number(values) => numbers(&mut digest, &column.name, &values.contiguous()),
             ColumnData::Text(text) => {
                 named(&mut digest, &column.name, text.codes.len());
                 // Texts, not codes: the same cells may be coded in another order.

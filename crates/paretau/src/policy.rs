@@ -194,7 +194,7 @@ fn costs(table: &Table, cost: &Cost) -> Result<Option<Vec<f64>>> {
         Cost::Number(c) if !c.is_finite() => Err(Error::unfit("the cost is not a finite number")),
         Cost::Number(c) => Ok(Some(vec![*c; table.n_rows()])),
         Cost::Column(name) => match &table.require(name)?.data {
-            paretau_data::ColumnData::Number(values) => Ok(Some(values.clone())),
+            paretau_data::ColumnData::Number(values) => Ok(Some(values.contiguous().into_owned())),
             paretau_data::ColumnData::Text(_) => {
                 Err(table.error(Some(name), None, "holds text; a cost is a number per row"))
             }

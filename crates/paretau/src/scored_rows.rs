@@ -205,7 +205,7 @@ fn numbers(column: &TableColumn, rows: &[usize]) -> Result<Vec<(String, Vec<f64>
     match &column.data {
         ColumnData::Number(values) => match values.iter().position(|v| !v.is_finite()) {
             Some(row) => Err(missing(row)),
-            None => Ok(vec![(column.name.clone(), values.clone())]),
+            None => Ok(vec![(column.name.clone(), values.contiguous().into_owned())]),
         },
         ColumnData::Text(text) => {
             let mut counts = vec![0_usize; text.levels.len()];

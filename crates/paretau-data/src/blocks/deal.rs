@@ -126,7 +126,7 @@ impl RowBlocks {
         self.store.add(block, &waiting.to_bytes())?;
         waiting.rows.clear();
         waiting.cells.iter_mut().for_each(|cells| match cells {
-            ColumnData::Number(values) => values.clear(),
+            ColumnData::Number(values) => values.to_mut().clear(),
             ColumnData::Text(text) => text.codes.clear(),
         });
         Ok(())
@@ -153,7 +153,7 @@ impl RowBlocks {
         let mut rows: Vec<usize> = Vec::with_capacity(n);
         let mut cells: Vec<ColumnData> = Waiting::new(&self.columns).cells;
         cells.iter_mut().for_each(|column| match column {
-            ColumnData::Number(values) => values.reserve_exact(n),
+            ColumnData::Number(values) => values.to_mut().reserve_exact(n),
             ColumnData::Text(text) => text.codes.reserve_exact(n),
         });
         for block in blocks {
@@ -187,7 +187,7 @@ impl Waiting {
     fn new(columns: &[Column]) -> Self {
         let cells = columns.iter().map(|column| match column.kind {
             Kind::Text => ColumnData::Text(Text::default()),
-            Kind::Number | Kind::Date => ColumnData::Number(vec![]),
+            Kind::Number | Kind::Date => ColumnData::Number(vec![].into()),
         });
         Self { rows: vec![], cells: cells.collect() }
     }
@@ -201,7 +201,8 @@ impl Waiting {
             match cells {
                 ColumnData::Text(text) => text.codes.iter().for_each(|code| out.extend(code.to_le_bytes())),
                 ColumnData::Number(values) => {
-                    let width = width(values);
+                    let values = values.contiguous();
+                    let width = width(&values);
                     out.push(width);
                     match width {
                         BYTE => values.iter().for_each(|&v| out.push(v as u8)),
@@ -247,11 +248,13 @@ fn from_bytes(bytes: &[u8], rows: &mut Vec<usize>, cells: &mut [ColumnData]) -> 
                 text.codes.extend(codes.iter().map(|b| u32::from_le_bytes(*b)));
             }
             ColumnData::Number(values) => match next(1)?.first().copied() {
-                Some(BYTE) => values.extend(next(n)?.iter().map(|&b| f64::from(b))),
+                Some(BYTE) => values.to_mut().extend(next(n)?.iter().map(|&b| f64::from(b))),
                 Some(SINGLE) => {
-                    values.extend(next(4 * n)?.as_chunks::<4>().0.iter().map(|b| f64::from(f32::from_le_bytes(*b))));
+                    values
+                        .to_mut()
+                        .extend(next(4 * n)?.as_chunks::<4>().0.iter().map(|b| f64::from(f32::from_le_bytes(*b))));
                 }
-                _ => values.extend(next(8 * n)?.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b))),
+                _ => values.to_mut().extend(next(8 * n)?.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b))),
             },
         }
     }

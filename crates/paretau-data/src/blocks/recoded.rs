@@ -1,13 +1,14 @@
 //! The cells of a batch's column with texts as codes of the dictionary of all batches.
 
 use crate::interner::Interner;
+use crate::numbers::Numbers;
 use crate::table::{ColumnData, TableColumn, Text};
 
 /// A column of a batch.
 #[derive(Debug)]
 pub(super) enum Recoded<'a> {
     /// Numbers, as they are.
-    Number(&'a [f64]),
+    Number(&'a Numbers),
     /// Codes of the dictionary of all batches.
     Text(Vec<u32>),
 }
@@ -34,14 +35,14 @@ impl<'a> Recoded<'a> {
 
     pub(super) fn empty(&self) -> ColumnData {
         match self {
-            Self::Number(_) => ColumnData::Number(vec![]),
+            Self::Number(_) => ColumnData::Number(vec![].into()),
             Self::Text(_) => ColumnData::Text(Text::default()),
         }
     }
 
     pub(super) fn push_to(&self, i: usize, column: &mut ColumnData) {
         match (self, column) {
-            (Self::Number(cells), ColumnData::Number(values)) => values.push(cells[i]),
+            (Self::Number(cells), ColumnData::Number(values)) => values.to_mut().push(cells[i]),
             (Self::Text(codes), ColumnData::Text(text)) => text.codes.push(codes[i]),
             // A column keeps its kind over all batches, which declares it.
             _ => {}

@@ -1,5 +1,6 @@
 //! From the files of each data set to one table with roles.
 
+use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -92,8 +93,8 @@ pub(super) fn acic2016(folder: &Path, i: u64) -> Loaded {
     let x = read(&folder.join("x.csv"), &ReadOptions::default())?;
     let simulated = read(&folder.join(format!("zymu_{i}.csv")), &ReadOptions::default())?;
     let t = numbers(&simulated, "z")?;
-    let y = factual(t, numbers(&simulated, "y0")?, numbers(&simulated, "y1")?);
-    let mut columns = vec![TableColumn::number("t", t.to_vec()), TableColumn::number("y", y)];
+    let y = factual(&t, &numbers(&simulated, "y0")?, &numbers(&simulated, "y1")?);
+    let mut columns = vec![TableColumn::number("t", t.into_owned()), TableColumn::number("y", y)];
     for name in ["mu0", "mu1"] {
         columns.push(simulated.require(name)?.clone());
     }
@@ -107,9 +108,9 @@ fn factual(t: &[f64], y0: &[f64], y1: &[f64]) -> Vec<f64> {
     t.iter().zip(y0.iter().zip(y1)).map(|(&t, (&y0, &y1))| if t == 0.0 { y0 } else { y1 }).collect()
 }
 
-fn numbers<'a>(table: &'a Table, name: &str) -> Result<&'a [f64]> {
+fn numbers<'a>(table: &'a Table, name: &str) -> Result<Cow<'a, [f64]>> {
     match &table.require(name)?.data {
-        ColumnData::Number(values) => Ok(values),
+        ColumnData::Number(values) => Ok(values.contiguous()),
         ColumnData::Text(_) => Err(table.error(Some(name), None, "holds text where numbers are expected")),
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::EncoderPolicy;
 use crate::fold::{Lookup, joined};
+use crate::numbers::Numbers;
 use crate::table::Text;
 
 /// The transform of one column; each produces a fixed list of output columns.
@@ -155,6 +156,16 @@ impl Encoding {
             out[1] = f64::from(u8::from(missing));
         }
         if missing && !keep_missing { Fate::Imputed } else { Fate::Plain }
+    }
+
+    /// Whether these numbers stay as they are.
+    pub(super) fn keeps(&self, values: &Numbers) -> bool {
+        match self {
+            Self::Number { keep_missing, indicator, .. } => {
+                !indicator && (*keep_missing || !values.iter().any(|v| v.is_nan()))
+            }
+            _ => false,
+        }
     }
 
     /// Encodes a text as [`Self::lookup`] spells it, `None` where missing.

@@ -139,6 +139,9 @@ impl Encoder {
                 n.saturating_mul(width) >> 27
             )));
         }
+        if let Some(matrix) = self.same_matrix(table) {
+            return Ok((Features::Dense(matrix), report));
+        }
         let mut values = vec![0.0; n * width];
         for input in &self.inputs {
             let column = self.find(table, &input.name)?;
@@ -158,6 +161,27 @@ impl Encoder {
             indices.iter().zip(row).for_each(|(&j, &v)| out[j as usize] = v);
         }
         Ok((Features::Dense(Dense::new(n, width, values)?), report))
+    }
+
+    /// The matrix whose columns the table's are, where the encoding would only copy it.
+    fn same_matrix(&self, table: &Table) -> Option<Dense> {
+        if self.sparse.is_some() {
+            return None;
+        }
+        let mut found: Option<&Dense> = None;
+        for input in &self.inputs {
+            let column = table.column(&input.name)?;
+            let ColumnData::Number(values) = &column.data else { return None };
+            let (matrix, place) = values.matrix()?;
+            let is_same = found.is_none_or(|found| found.is_shared_with(matrix));
+            let stays = matrix.n_cols() == self.columns.len() && input.places == [Some(place)];
+            let is_plain = column.kind() == input.kind && input.encoding.keeps(values);
+            if !(is_same && stays && is_plain) {
+                return None;
+            }
+            found = Some(matrix);
+        }
+        found.cloned()
     }
 
     fn reads(&self, name: &str) -> bool {
@@ -262,7 +286,7 @@ impl Input {
                         format!("the column holds {is}, but held {was} when the model was fitted"),
                     ));
                 }
-                Ok(values.into())
+                Ok(values.contiguous())
             }
             ColumnData::Text(text) => {
                 let parsed: Vec<Option<f64>> = (text.levels.iter())

@@ -60,7 +60,7 @@ impl Stack {
         if limit::table_bytes(self.n_rows.saturating_add(more), self.columns.len()) <= max_memory {
             for column in &mut self.columns {
                 match &mut column.data {
-                    ColumnData::Number(values) => values.reserve_exact(more),
+                    ColumnData::Number(values) => values.to_mut().reserve_exact(more),
                     ColumnData::Text(text) => text.codes.reserve_exact(more),
                 }
             }
@@ -185,7 +185,7 @@ fn append(
     };
     let more = converted.as_ref().unwrap_or(more);
     match (&mut column.data, &more.data) {
-        (ColumnData::Number(values), ColumnData::Number(new)) => values.extend_from_slice(new),
+        (ColumnData::Number(values), ColumnData::Number(new)) => values.to_mut().extend(new),
         (ColumnData::Text(text), ColumnData::Text(new)) => {
             let interner = interners.entry(j).or_insert_with(|| {
                 let mut interner = Interner::default();

@@ -469,11 +469,11 @@ pub(super) fn blank_marks(column: &mut TableColumn, marks: &[String]) {
                 marks.iter().filter_map(|mark| crate::calendar::parse_iso(mark.trim().as_bytes())).collect();
             // A day is all its hours.
             let gone = |value: f64| days.iter().any(|&day| value == day || value.floor() == day);
-            values.iter_mut().filter(|value| gone(**value)).for_each(|value| *value = f64::NAN);
+            values.to_mut().iter_mut().filter(|value| gone(**value)).for_each(|value| *value = f64::NAN);
         }
         ColumnData::Number(values) => {
             let numbers: Vec<f64> = marks.iter().filter_map(|mark| mark.trim().parse().ok()).collect();
-            values.iter_mut().filter(|value| numbers.contains(value)).for_each(|value| *value = f64::NAN);
+            values.to_mut().iter_mut().filter(|value| numbers.contains(value)).for_each(|value| *value = f64::NAN);
         }
         ColumnData::Text(text) => {
             let gone: Vec<bool> = text.levels.iter().map(|level| is_mark(marks, level.as_bytes())).collect();

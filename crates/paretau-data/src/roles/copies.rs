@@ -34,7 +34,7 @@ pub(super) fn find(features: &Table, t: &[u8], y: &[f64]) -> Option<Copies> {
         match &column.data {
             ColumnData::Number(values) => {
                 alike.iter_mut().zip(values).for_each(|(hash, v)| *hash = mix(*hash, bits(*v)));
-                widest = widest.max(different(values));
+                widest = widest.max(different(&values.contiguous()));
             }
             ColumnData::Text(text) => {
                 alike.iter_mut().zip(&text.codes).for_each(|(hash, code)| *hash = mix(*hash, u64::from(*code)));

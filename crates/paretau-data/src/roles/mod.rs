@@ -10,7 +10,7 @@ use paretau_core::{Column, Design, Error, Features, Oracle, Result, Warning};
 use serde::{Deserialize, Serialize};
 
 use crate::read::ReadOptions;
-use crate::table::{ColumnData, Table, TableColumn};
+use crate::table::{ColumnData, Table, TableColumn, select_columns};
 
 pub use features::parse_list;
 pub(crate) use features::{looks_like_truth, matches_glob};
@@ -322,7 +322,8 @@ fn give(mut table: Table, spec: &RoleSpec, several: bool) -> Result<Assigned> {
 /// A warning of numbers that stand far outside the rest and look like codes for missing values.
 fn sentinel_warning(column: &TableColumn) -> Option<Warning> {
     let ColumnData::Number(values) = &column.data else { return None };
-    let found = if column.is_date { day_codes(values) } else { sentinels(values) };
+    let values = values.contiguous();
+    let found = if column.is_date { day_codes(&values) } else { sentinels(&values) };
     if found.is_empty() {
         return None;
     }
@@ -359,7 +360,7 @@ pub(crate) fn arms_in_words(table: &Table, spec: &RoleSpec) -> Option<String> {
 /// A note on days that are written as numbers, of which the distance between two is not that of the days.
 fn numbered_days(column: &TableColumn) -> Option<String> {
     let ColumnData::Number(values) = &column.data else { return None };
-    let first = days_as_numbers(values).filter(|_| !column.is_date)?;
+    let first = days_as_numbers(&values.contiguous()).filter(|_| !column.is_date)?;
     Some(format!("`{}`: {}", column.name, numbered_days_in_words(first)))
 }
 
@@ -418,7 +419,7 @@ fn numbers(table: &Table, name: &str, role: &str) -> Result<Vec<f64>> {
     let column = table.require(name)?;
     table.check_doubt(name)?;
     let text = match &column.data {
-        ColumnData::Number(values) => return Ok(values.clone()),
+        ColumnData::Number(values) => return Ok(values.contiguous().into_owned()),
         ColumnData::Text(text) => text,
     };
     let is_number = |level: &str| level.parse::<f64>().is_ok_and(f64::is_finite);
@@ -467,11 +468,8 @@ fn keep_columns(table: Table, chosen: &features::Chosen, rows: &[usize]) -> Resu
     let all_rows = rows.len() == table.n_rows();
     let source = if all_rows { table.source.clone() } else { table.source.select(rows) };
     let (columns, sparse) = table.into_parts();
-    let columns: Vec<TableColumn> = (columns.into_iter())
-        .filter(|c| chosen.columns.contains(&c.name))
-        .map(|c| if all_rows { c } else { c.select(rows) })
-        .collect();
-    let mut out = Table::new(columns)?;
+    let columns: Vec<TableColumn> = columns.into_iter().filter(|c| chosen.columns.contains(&c.name)).collect();
+    let mut out = Table::new(if all_rows { columns } else { select_columns(&columns, rows) })?;
     out.source = source;
     match sparse {
         Some(block) if !chosen.sparse.is_empty() => {

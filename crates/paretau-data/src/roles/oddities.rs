@@ -33,6 +33,7 @@ pub(crate) fn names_rows(column: &TableColumn) -> bool {
     if counts {
         return counts_rows(&column.name, start, values.len());
     }
+    let values: &[f64] = &values.contiguous();
     (called_id && values.len() >= NAMED_ROWS && all_differ(values))
         || count_beyond_precision(values)
         || (are_long_codes(values) && repeat_seldom(values))

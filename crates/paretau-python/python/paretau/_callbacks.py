@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
-try:
-    from sklearn.callback import (  # pyright: ignore[reportMissingImports, reportAttributeAccessIssue]
-        CallbackSupportMixin as CallbackSupportMixin,
-    )
-    from sklearn.callback import (  # pyright: ignore[reportMissingImports, reportAttributeAccessIssue]
-        with_callbacks as with_callbacks,
-    )
-except ImportError:  # an older scikit-learn, or none: there is no `set_callbacks`
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Nothing."""
+if TYPE_CHECKING:
+    # What they are to a reader of types, whatever version is installed.
+    class CallbackSupportMixin:
+        """Where scikit-learn has callbacks, `set_callbacks`."""
 
-    def with_callbacks(method: Any) -> Any:
-        """The method as it is."""
+    def with_callbacks(method: _Method) -> _Method:
+        """The method, which ends what callbacks have begun."""
         return method
+
+else:
+    try:
+        from sklearn.callback import CallbackSupportMixin, with_callbacks
+    except ImportError:  # an older scikit-learn, or none: there is no `set_callbacks`
+
+        class CallbackSupportMixin:
+            """Nothing."""
+
+        def with_callbacks(method: _Method) -> _Method:
+            """The method as it is."""
+            return method
 
 
 class Tasks:

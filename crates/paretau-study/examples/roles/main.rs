@@ -145,7 +145,7 @@ fn draw(n: usize, d: usize, seed: u64, tally: &mut Tally) -> Result<(), Box<dyn 
 
 fn numbers(table: &Table, name: &str) -> Result<Vec<f64>, String> {
     match table.column(name).map(|column| &column.data) {
-        Some(ColumnData::Number(values)) => Ok(values.clone()),
+        Some(ColumnData::Number(values)) => Ok(values.contiguous().into_owned()),
         _ => Err(format!("the process has no column `{name}` of numbers")),
     }
 }

@@ -91,7 +91,7 @@ mod tests {
         let outcomes = |plan: &Plan| {
             let (table, _) = rows(&plan.data[0], 1, folder.path()).unwrap();
             let numbers = |name: &str| match &table.column(name).unwrap().data {
-                paretau_data::ColumnData::Number(values) => values.clone(),
+                paretau_data::ColumnData::Number(values) => values.contiguous().into_owned(),
                 paretau_data::ColumnData::Text(_) => vec![],
             };
             (numbers("y"), numbers("x")[0].is_nan())

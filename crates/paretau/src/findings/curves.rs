@@ -24,14 +24,14 @@ struct Bin {
 pub(super) fn curves(scored: &ScoredRows<'_>, features: &Table, grouped: &[Grouped]) -> Result<Vec<FeatureCurve>> {
     let numbers = |name: &str| match &features.column(name)?.data {
         // The axis of a chart counts in numbers, not in dates.
-        ColumnData::Number(values) if !features.column(name)?.is_date => Some(values),
+        ColumnData::Number(values) if !features.column(name)?.is_date => Some(values.contiguous()),
         _ => None,
     };
     let mut all: Vec<(&str, Vec<Bin>)> = grouped
         .iter()
         .filter_map(|own| match &own.kind {
             GroupKind::Thresholds(thresholds) if !thresholds[0].single => {
-                Some((own.name.as_str(), bins(own, thresholds, numbers(&own.name)?)))
+                Some((own.name.as_str(), bins(own, thresholds, &numbers(&own.name)?)))
             }
             _ => None,
         })

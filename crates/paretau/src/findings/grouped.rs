@@ -83,7 +83,7 @@ impl Grouped {
     fn column(column: &TableColumn, tau: &[f64]) -> Option<Self> {
         match &column.data {
             ColumnData::Text(text) => Self::text(&column.name, text, tau),
-            ColumnData::Number(values) => Self::numbers(column, values, tau),
+            ColumnData::Number(values) => Self::numbers(column, &values.contiguous(), tau),
         }
     }
 
