@@ -96,29 +96,35 @@ fn error(at: &Path, model: &str) -> f64 {
 }
 
 #[test]
-fn a_forest_over_blocks_errs_like_one_of_all_rows() {
+fn a_model_over_blocks_errs_like_one_of_all_rows() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     for (n, seed, out) in [("6000", "1", "people.csv"), ("2000", "2", "new.csv")] {
         let process = ["simulate", "grf", "--set", "design=aw2", "--d", "6"];
         ok(at, &[&process[..], &["--n", n, "--seed", seed, "--out", out]].concat());
     }
-    let forest = ["--truth", "mu0,mu1", "-e", "causal-forest", "--set", "n_estimators=100"];
-    ok(at, &fit("people.csv", "whole.paretau", &forest));
-    let args = fit("people.csv", "blocks.paretau", &[&forest[..], &["--block-rows", "1200"]].concat());
-    let about = json(at, &args.into_iter().filter(|arg| *arg != "--quiet").collect::<Vec<_>>());
-    let (whole, blocks) = (error(at, "whole.paretau"), error(at, "blocks.paretau"));
-    assert!(blocks < 1.15 * whole, "{whole} {blocks}");
-    // The page has findings, of the first block, and averages of all rows.
-    assert_eq!(about["n_rows"], 6000);
-    let forest = &about["blocks"]["forest"];
-    assert_eq!(forest["tree_rows"], 3000);
-    let assessed = forest["assessed_rows"].as_u64().unwrap();
-    assert!((900..1500).contains(&assessed), "{assessed}");
-    let rows: u64 = about["arms"].as_array().unwrap().iter().map(|arm| arm["n_rows"].as_u64().unwrap()).sum();
-    assert_eq!(rows, 6000);
-    ok(at, &["report", "blocks.paretau", "--out", "page.html"]);
-    assert!(std::fs::read_to_string(at.join("page.html")).unwrap().contains("of the first block"));
+    for (learner, trees, tree_rows) in [
+        ("causal-forest", "n_estimators=100", 3000),
+        ("dr-learner", "base.n_estimators=60", 3792),
+        ("x-learner", "base.n_estimators=60", 3792),
+    ] {
+        let learner = ["--truth", "mu0,mu1", "-e", learner, "--set", trees];
+        ok(at, &fit("people.csv", "whole.paretau", &[&learner[..], &["--force"]].concat()));
+        let args = fit("people.csv", "blocks.paretau", &[&learner[..], &["--force", "--block-rows", "1200"]].concat());
+        let about = json(at, &args.into_iter().filter(|arg| *arg != "--quiet").collect::<Vec<_>>());
+        let (whole, blocks) = (error(at, "whole.paretau"), error(at, "blocks.paretau"));
+        assert!(blocks < 1.15 * whole, "{learner:?}: {whole} {blocks}");
+        // The page has findings, of the first block, and averages of all rows.
+        assert_eq!(about["n_rows"], 6000);
+        let forest = &about["blocks"]["forest"];
+        assert_eq!(forest["tree_rows"], tree_rows, "{learner:?}");
+        let assessed = forest["assessed_rows"].as_u64().unwrap();
+        assert!((900..1500).contains(&assessed), "{assessed}");
+        let rows: u64 = about["arms"].as_array().unwrap().iter().map(|arm| arm["n_rows"].as_u64().unwrap()).sum();
+        assert_eq!(rows, 6000);
+        ok(at, &["report", "blocks.paretau", "--out", "page.html", "--force"]);
+        assert!(std::fs::read_to_string(at.join("page.html")).unwrap().contains("of the first block"));
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Design, Diagnostics, Effects, Error, Event, Features, Observer, Result, Seed, State};
+use crate::{Design, Diagnostics, Effects, Error, Event, Features, Observer, Result, Seed, State, UnitEstimator};
 
 /// Share of the rows that estimators with early stopping hold out when nothing else is asked for: the one place where this
 /// default is written.
@@ -72,6 +72,11 @@ pub trait Estimator: Send + Sync + fmt::Debug {
     ///
     /// Runs in the caller's rayon pool; the result must not depend on the number of its threads.
     fn fit(&self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn FittedModel>>;
+
+    /// The method for rows outside of memory, where it can learn from such.
+    fn over_units(&self) -> Option<&dyn UnitEstimator> {
+        None
+    }
 }
 
 /// What a caller has use for, from least to most.

@@ -26,6 +26,7 @@ mod regressor;
 mod seed;
 mod split;
 mod state;
+mod units;
 
 pub use base_spec::BaseSpec;
 pub use design::{Design, OutcomeKind};
@@ -48,3 +49,7 @@ pub use regressor::{BaseEntry, FittedRegressor, RegressionTask, Regressor, Targe
 pub use seed::{Rng, Seed};
 pub use split::{Fold, Split, folds};
 pub use state::{State, Tensor};
+pub use units::{
+    CodedRows, Coding, NewRows, StoredUnits, UnitEstimator, UnitFit, UnitOutcomes, UnitRegressor, UnitScratch,
+    UnitStart, UnitTask, near_rows, numbers_of, tree_rows,
+};

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::{Column, Features, FitContext, Handles, ParamSpec, Params, Result, State};
+use crate::{Column, Features, FitContext, Handles, ParamSpec, Params, Result, State, UnitRegressor};
 
 /// What a regression predicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +35,11 @@ pub struct RegressionTask<'a> {
 pub trait Regressor: Send + Sync + fmt::Debug {
     /// Learns from the task.
     fn fit(&self, task: &RegressionTask<'_>, ctx: &FitContext<'_>) -> Result<Box<dyn FittedRegressor>>;
+
+    /// The learner for rows outside of memory, where it can learn from such.
+    fn over_units(&self) -> Option<&dyn UnitRegressor> {
+        None
+    }
 }
 
 /// A fitted base learner.

@@ -4,7 +4,7 @@
 
 use paretau_core::{
     Abilities, BaseEntry, ConfigEntry, Design, Diagnostics, Error, Estimator, EstimatorInfo, Event, Family, FitContext,
-    FittedModel, Handles, ParamKind, ParamSpec, Result, SearchRange, Toolbox,
+    FittedModel, Handles, ParamKind, ParamSpec, Result, SearchRange, Toolbox, UnitEstimator,
 };
 use paretau_kernels::numeric::weighted_mean;
 use serde::{Deserialize, Serialize};
@@ -363,6 +363,10 @@ impl Estimator for CausalForest {
         }
         let treatment = two_arms(design, NAME)?;
         Ok(Box::new(self.fit_rows(&CausalRows::of_design(design, &treatment), ctx)?))
+    }
+
+    fn over_units(&self) -> Option<&dyn UnitEstimator> {
+        (!self.config.exact).then_some(self)
     }
 }
 

@@ -43,4 +43,3 @@ pub use causal_model::CausalForestModel;
 pub use dml::{CAUSAL_FOREST_DML, CausalForestDml, CausalForestDmlConfig, Criterion};
 pub use regression::{FOREST, ForestBase, ForestConfig, ForestRegressor, RegressionForest};
 pub use rows::CausalRows;
-pub use stored::{CodedRows, NewRows, StoredForest, StoredUnits, tree_rows};

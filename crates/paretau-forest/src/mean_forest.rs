@@ -48,7 +48,8 @@ impl MeanForest {
         means.into_iter().map(|v| self.offset + v.unwrap_or(0.0)).collect()
     }
 
-    fn out_of_bag(&self, codes: &Codes, in_bag: &InBag) -> OutOfBag {
+    /// Means of coded rows by the trees that have not seen them.
+    pub(crate) fn out_of_bag(&self, codes: &Codes, in_bag: &InBag) -> OutOfBag {
         let means = self.forest.map_blocks_out_of_bag(codes, in_bag, means);
         let n_unseen = means.iter().filter(|v| v.is_none()).count();
         OutOfBag { values: means.into_iter().map(|v| self.offset + v.unwrap_or(0.0)).collect(), n_unseen }

@@ -1,14 +1,15 @@
 //! Regression and probability forests, as a public type and as the base learner `forest`.
 
 use paretau_core::{
-    BaseEntry, Event, Features, FitContext, FittedRegressor, Handles, Importance, ParamKind, ParamSpec, Params,
-    RegressionTask, Regressor, Result, State, Target, resolve,
+    BaseEntry, Column, Event, Features, FitContext, FittedRegressor, Handles, Importance, ParamKind, ParamSpec, Params,
+    RegressionTask, Regressor, Result, State, Target, UnitRegressor, resolve,
 };
 use paretau_kernels::numeric::weighted_mean;
 use serde::{Deserialize, Serialize};
 
 use crate::bins::Bins;
-use crate::forest::GrowContext;
+use crate::codes::{Cells, Codes};
+use crate::forest::{GrowContext, InBag};
 use crate::grow::{Candidates, Growth};
 use crate::importance::importance;
 use crate::input::{self, binned_rows};
@@ -94,7 +95,7 @@ const PARAMS: &[ParamSpec] = &[
 /// A forest learner with checked parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ForestRegressor {
-    config: ForestConfig,
+    pub(crate) config: ForestConfig,
 }
 
 impl ForestRegressor {
@@ -103,24 +104,37 @@ impl ForestRegressor {
         Ok(Self { config: input::checked("forest", PARAMS, &config)? })
     }
 
+    /// How nodes are split.
+    pub(crate) const SPLIT: Variance = Variance { min_rows: 1.0, alpha: 0.0, imbalance_penalty: 0.0 };
+
+    /// How trees are grown on so many columns.
+    pub(crate) fn growth(&self, p: usize, target: Target) -> Growth {
+        let usual = match target {
+            Target::Mean => p.div_ceil(3).min(MOST_TRIED),
+            Target::Probability => (p as f64).sqrt().ceil() as usize,
+        };
+        Growth {
+            candidates: Candidates::Fixed(self.config.max_features.unwrap_or(usual).min(p)),
+            min_node_size: self.config.min_node_size,
+            max_depth: self.config.max_depth.unwrap_or(usize::MAX),
+            halfway: true,
+        }
+    }
+
+    /// How rows are drawn for trees.
+    pub(crate) fn sampling(&self) -> Sampling {
+        let config = &self.config;
+        Sampling { fraction: config.max_samples, bag: 1, honest: config.honest.then_some(0.5) }
+    }
+
     /// Fits the forest, with its out-of-bag predictions.
     pub fn fit_forest(&self, task: &RegressionTask<'_>, ctx: &FitContext<'_>) -> Result<RegressionForest> {
         let config = &self.config;
         input::check_regression(task)?;
         let n = task.x.n_rows();
         let binned = binned_rows(task.x, task.columns, config.max_bins, config.exact)?;
-        let p = task.x.n_cols();
-        let usual = match task.target {
-            Target::Mean => p.div_ceil(3).min(MOST_TRIED),
-            Target::Probability => (p as f64).sqrt().ceil() as usize,
-        };
-        let growth = Growth {
-            candidates: Candidates::Fixed(config.max_features.unwrap_or(usual).min(p)),
-            min_node_size: config.min_node_size,
-            max_depth: config.max_depth.unwrap_or(usize::MAX),
-            halfway: true,
-        };
-        let sampling = Sampling { fraction: config.max_samples, bag: 1, honest: config.honest.then_some(0.5) };
+        let growth = self.growth(task.x.n_cols(), task.target);
+        let sampling = self.sampling();
         let sampler = Sampler { sampling, units: Units::new(n, task.groups), seed: ctx.seed };
         ctx.event(&Event::Stage { name: "growing a forest".into(), total: Some(config.n_estimators as u64) });
         let context = GrowContext {
@@ -131,8 +145,7 @@ impl ForestRegressor {
             weight: task.weight,
             ctx,
         };
-        let split = Variance { min_rows: 1.0, alpha: 0.0, imbalance_penalty: 0.0 };
-        let (means, held_out) = MeanForest::fit(&context, split, task.y)?;
+        let (means, held_out) = MeanForest::fit(&context, Self::SPLIT, task.y)?;
         let mut out = RegressionForest {
             importance: importance(&means.forest, task.columns),
             means,
@@ -150,6 +163,11 @@ impl ForestRegressor {
 impl Regressor for ForestRegressor {
     fn fit(&self, task: &RegressionTask<'_>, ctx: &FitContext<'_>) -> Result<Box<dyn FittedRegressor>> {
         Ok(Box::new(self.fit_forest(task, ctx)?))
+    }
+
+    fn over_units(&self) -> Option<&dyn UnitRegressor> {
+        // Rows of units are held out by trees that have not drawn them.
+        (!self.config.exact && self.config.max_samples < 1.0).then_some(self)
     }
 }
 
@@ -216,6 +234,19 @@ impl RegressionForest {
         self.oob_error = (self.n_unseen < self.n_rows).then(|| weighted_mean(&squares, task.weight));
         let held_out = std::mem::take(&mut self.held_out);
         self.held_out = held_out.into_iter().map(|m| self.shown(m)).collect();
+    }
+
+    /// The forest that was grown on `n_rows` rows of units.
+    pub(crate) fn of_units(means: MeanForest, target: Target, n_rows: usize, columns: &[Column]) -> Self {
+        let importance = importance(&means.forest, columns);
+        Self { importance, means, target: target.into(), n_rows, n_unseen: 0, oob_error: None, held_out: vec![] }
+    }
+
+    /// Predictions of coded rows by the trees that have not seen them.
+    pub(crate) fn unseen(&self, n_rows: usize, codes: Vec<u8>, in_bag: &InBag) -> Vec<f64> {
+        let codes = Codes::of_cells(n_rows, Cells::Byte(codes), &self.means.forest.bins);
+        let means = self.means.out_of_bag(&codes, in_bag).values;
+        means.into_iter().map(|m| self.shown(m)).collect()
     }
 
     /// Probabilities are drawn in by half a row, so that none is 0 or 1.

@@ -1,106 +1,45 @@
-//! A causal forest over more rows than memory holds. Bins, centres and the kind of the trees come from some of the rows; then
-//! all rows are coded, a part at a time, and lie in units outside of memory, a byte per cell and two numbers per row. A tree
-//! draws units as other trees draw rows, and reads those that it drew.
-//!
-//! Rows are dealt to units at random before, so that a random set of units is a random set of rows. Half-samples, honest parts and
-//! what a tree has not seen are all made of whole units: what is said about bags, and with groups that lie in one unit each what
-//! is said about groups, holds as it does for rows.
+//! Forests over more rows than memory holds ([`paretau_core::StoredUnits`]). A tree draws units as other trees draw rows, and reads
+//! those that it drew: of the causal forest, whose bins, centres and kind of trees come from the rows that were seen first, and of
+//! forests of means, the base learner of meta-learners.
 
-use std::ops::Range;
+use std::any::Any;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use paretau_core::{Design, Error, Event, Features, FitContext, Observer, Params, Result, resolve};
+use paretau_core::{
+    CodedRows, Coding, Column, Design, Error, Event, Features, FitContext, FittedModel, FittedRegressor, NewRows,
+    Observer, Params, Result, StoredUnits, Target, UnitEstimator, UnitFit, UnitRegressor, UnitStart, UnitTask, resolve,
+    tree_rows,
+};
 use rayon::prelude::*;
 
+use crate::bins::Bins;
 use crate::causal_forest::{CausalForest, CausalForestConfig, PARAMS, Start};
 use crate::causal_model::CausalForestModel;
 use crate::codes::{Cells, Codes};
 use crate::forest::{BinnedRows, Forest, GrowContext, InBag};
 use crate::leaf::moments_width;
+use crate::mean_forest::MeanForest;
 use crate::recipes;
+use crate::regression::{ForestRegressor, RegressionForest};
 use crate::rows::{CausalRows, two_arms};
-use crate::sample::{Sampler, TreeSample, Units, is_set};
+use crate::sample::{Sampler, Sampling, TreeSample, Units, is_set};
 use crate::split::MAX_ROWS;
 use crate::tree::INDEX;
 
-/// Rows up to which a tree sees as large a share of them as in an ordinary fit.
-const NEAR: usize = 100_000;
 /// Bins of a column, at most: the code of missing values must fit a byte even where the first rows miss none.
 const MOST_BINS: usize = 255;
 /// Trees that are held before they join the forest.
 const MOST_WAITING: usize = 64;
-
-/// Rows that a tree sees of `n`: the share `max_samples` of them up to the larger of `memory` and 100 000 rows, beyond that
-/// the share of √(n · that number), so that trees go on growing with the rows and the time for all of them grows less than the rows.
-pub fn tree_rows(n: usize, max_samples: f64, memory: usize) -> usize {
-    let near = memory.max(NEAR);
-    let of = if n <= near { n as f64 } else { (n as f64).sqrt() * (near as f64).sqrt() };
-    (max_samples * of) as usize
-}
+/// Numbers per row of a causal forest that is not weighted: residuals of treatment and outcome. A row's weight stands behind them.
+const RESIDUALS: usize = 2;
 
 /// A causal forest whose trees are still to be grown, on rows that lie in units.
 #[derive(Debug)]
-pub struct StoredForest {
+struct StoredForest {
     forest: CausalForest,
     start: Start,
     treatment: Vec<f64>,
-}
-
-/// Rows to be coded.
-#[derive(Debug, Clone, Copy)]
-pub struct NewRows<'a> {
-    /// Features.
-    pub x: &'a Features,
-    /// Arm of each row, 0 or 1.
-    pub t: &'a [u8],
-    /// Outcome.
-    pub y: &'a [f64],
-    /// Row weights.
-    pub weight: Option<&'a [f64]>,
-    /// Propensities, where the study's design tells them.
-    pub e: Option<&'a [f64]>,
-    /// Rows that the forest started with: their place here and there.
-    pub known: &'a [(usize, usize)],
-}
-
-/// Rows as trees read them.
-#[derive(Debug)]
-pub struct CodedRows {
-    /// Codes, column after column.
-    cells: Vec<u8>,
-    /// Treatment and outcome residual.
-    zy: Vec<[f64; 2]>,
-    weight: Option<Vec<f64>>,
-}
-
-impl CodedRows {
-    /// Some neighbouring rows as bytes: residuals, weights if there are any, codes column after column.
-    pub fn to_bytes(&self, rows: Range<usize>) -> Vec<u8> {
-        let (n, width) = (self.zy.len(), self.cells.len() / self.zy.len().max(1));
-        let mut out = Vec::with_capacity(rows.len() * (24 + width));
-        self.zy[rows.clone()].iter().flatten().for_each(|v| out.extend(v.to_le_bytes()));
-        self.weight.iter().flat_map(|w| &w[rows.clone()]).for_each(|v| out.extend(v.to_le_bytes()));
-        (0..width).for_each(|j| out.extend(&self.cells[j * n + rows.start..j * n + rows.end]));
-        out
-    }
-}
-
-/// Units of coded rows outside of memory.
-pub struct StoredUnits<'a> {
-    /// Rows of each unit; none is empty.
-    pub rows: &'a [usize],
-    /// Gives the bytes of a unit's rows, as [`CodedRows::to_bytes`] made them.
-    pub read: &'a (dyn Fn(usize) -> Result<Vec<u8>> + Sync),
-    /// The unit of each row that the forest started with.
-    pub known: &'a [u32],
-    /// Rows that a tree should see.
-    pub tree_rows: usize,
-}
-
-impl std::fmt::Debug for StoredUnits<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StoredUnits").field("units", &self.rows.len()).finish_non_exhaustive()
-    }
 }
 
 /// Hears of nothing, but hears of the wish to stop.
@@ -115,11 +54,92 @@ impl Observer for Quiet<'_> {
 }
 
 /// Rows of one tree side by side: those that choose splits first.
+#[derive(Default)]
 struct Gathered {
-    codes: Codes,
-    zy: Vec<[f64; 2]>,
-    weight: Option<Vec<f64>>,
+    cells: Vec<u8>,
+    numbers: Vec<Vec<f64>>,
     n_grow: usize,
+}
+
+/// A tree by itself, and the units that it has seen.
+type OneTree = (Forest, Vec<u64>);
+
+/// Grows trees of units one by one and puts them together; gives the units that each has seen.
+fn grow_trees(
+    n_trees: usize,
+    mut forest: Forest,
+    ctx: &FitContext<'_>,
+    tree: impl Fn(usize, &FitContext<'_>) -> Result<OneTree> + Sync,
+) -> Result<(Forest, Vec<Vec<u64>>)> {
+    let (done, quiet) = (AtomicU64::new(0), Quiet(ctx.observer));
+    let mut seen = Vec::with_capacity(n_trees);
+    let batch = (rayon::current_num_threads() * 4).clamp(4, MOST_WAITING);
+    for first in (0..n_trees).step_by(batch) {
+        let grown: Vec<OneTree> = (first..(first + batch).min(n_trees))
+            .into_par_iter()
+            .with_max_len(1)
+            .map(|k| {
+                ctx.check_interrupt()?;
+                let grown = tree(k, &FitContext { observer: &quiet, ..*ctx })?;
+                ctx.event(&Event::Progress { done: done.fetch_add(1, Ordering::Relaxed) + 1 });
+                Ok(grown)
+            })
+            .collect::<Result<_>>()?;
+        for (k, (own, marks)) in (first..).zip(grown) {
+            if forest.nodes.len() + own.nodes.len() >= INDEX as usize {
+                return Err(Error::unfit(format!(
+                    "the forest has more than {INDEX} nodes after {k} of {n_trees} trees; use fewer trees (n_estimators) or \
+                     larger leaves (min_node_size)"
+                )));
+            }
+            forest.append(&own);
+            seen.push(marks);
+        }
+    }
+    Ok((forest, seen))
+}
+
+/// Puts the rows of drawn units side by side. `unit` gives a unit's rows; what it leaves out is left out.
+fn gather(drawn: &TreeSample, mut unit: impl FnMut(u32) -> Result<CodedRows>) -> Result<Gathered> {
+    let mut parts = Vec::with_capacity(drawn.grow.len() + drawn.honest.len());
+    let mut n_grow = 0;
+    for (k, &number) in drawn.grow.iter().chain(&drawn.honest).enumerate() {
+        let rows = unit(number)?;
+        n_grow += if k < drawn.grow.len() { rows.n_rows } else { 0 };
+        parts.push(rows);
+    }
+    let n: usize = parts.iter().map(|part| part.n_rows).sum();
+    if n > MAX_ROWS {
+        return Err(Error::unfit(format!(
+            "a tree takes at most {MAX_ROWS} rows, it drew {n}; use a smaller max_samples"
+        )));
+    }
+    let Some(first) = parts.iter().find(|part| part.n_rows > 0) else { return Ok(Gathered::default()) };
+    let (n_numbers, width) = (first.numbers.len(), first.codes.len() / first.n_rows);
+    let mut cells = vec![0_u8; n * width];
+    let mut numbers = vec![Vec::with_capacity(n); n_numbers];
+    let mut at = 0;
+    for part in parts.into_iter().filter(|part| part.n_rows > 0) {
+        numbers.iter_mut().zip(&part.numbers).for_each(|(all, own)| all.extend(own));
+        for (column, codes) in cells.chunks_exact_mut(n).zip(part.codes.chunks_exact(part.n_rows)) {
+            column[at..at + part.n_rows].copy_from_slice(codes);
+        }
+        at += part.n_rows;
+    }
+    Ok(Gathered { cells, numbers, n_grow })
+}
+
+/// How trees draw so many units of `n` rows, of which one should see `size`.
+fn sampling_of(sampling: Sampling, size: usize, n: usize) -> Sampling {
+    Sampling { fraction: sampling.fraction.min(size as f64 / n.max(1) as f64), ..sampling }
+}
+
+/// The codes of rows by bins whose codes fit a byte.
+fn byte_codes(x: &Features, bins: &Bins) -> Result<Vec<u8>> {
+    match Codes::new(x, bins, false).cells {
+        Cells::Byte(cells) => Ok(cells),
+        Cells::Wide(_) => Err(Error::internal("coding rows", "a code does not fit a byte")),
+    }
 }
 
 impl CausalForest {
@@ -128,13 +148,8 @@ impl CausalForest {
         Self::new(resolve(crate::CAUSAL_FOREST.info.name, PARAMS, &CausalForestConfig::default(), params)?)
     }
 
-    /// Its parameters.
-    pub fn config(&self) -> &CausalForestConfig {
-        &self.config
-    }
-
     /// Learns bins, centres and the kind of the trees from some of the rows, which must be a random part of all.
-    pub fn start_stored(&self, design: &Design, ctx: &FitContext<'_>) -> Result<StoredForest> {
+    fn start_stored(&self, design: &Design, ctx: &FitContext<'_>) -> Result<StoredForest> {
         let treatment = two_arms(design, crate::CAUSAL_FOREST.info.name)?;
         let max_bins = self.config.max_bins.min(MOST_BINS);
         let start = self.start(&CausalRows::of_design(design, &treatment), max_bins, ctx)?;
@@ -142,36 +157,56 @@ impl CausalForest {
     }
 }
 
-impl StoredForest {
-    /// Codes and residuals of rows. Those that the forest started with are centred as they were there, without having been seen.
-    pub fn code(&self, rows: &NewRows<'_>) -> Result<CodedRows> {
+impl UnitEstimator for CausalForest {
+    fn start<'a>(&'a self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn UnitStart + 'a>> {
+        Ok(Box::new(self.start_stored(design, ctx)?))
+    }
+
+    fn tree_rows(&self, n: usize, near: usize) -> usize {
+        tree_rows(n, self.config.max_samples, near)
+    }
+}
+
+impl UnitStart for StoredForest {
+    /// Codes, residuals and weights of rows. Those that the forest started with are centred as they were there, without having
+    /// been seen.
+    fn code(&self, rows: &NewRows<'_>) -> Result<CodedRows> {
         let Start { binned, m, e, level, .. } = &self.start;
         let (mut m_hat, mut e_hat) = (m.centre.predict(rows.x)?, e.centre.predict(rows.x)?);
         for &(here, there) in rows.known {
             (m_hat[here], e_hat[here]) = (m.held_out[there], e.held_out[there]);
         }
         let e_hat = rows.e.unwrap_or(&e_hat);
-        let z = rows.t.iter().zip(e_hat).map(|(t, e)| f64::from(*t) - e);
-        let zy: Vec<[f64; 2]> = z.zip(rows.y.iter().zip(&m_hat)).map(|(z, (y, m))| [z, y - m - level]).collect();
-        if let Some(i) = zy.iter().position(|row| row.iter().any(|v| !v.is_finite())) {
+        let z: Vec<f64> = rows.t.iter().zip(e_hat).map(|(t, e)| f64::from(*t) - e).collect();
+        let y: Vec<f64> = rows.y.iter().zip(&m_hat).map(|(y, m)| y - m - level).collect();
+        if let Some(i) = z.iter().zip(&y).position(|(z, y)| !(z.is_finite() && y.is_finite())) {
             return Err(Error::unfit(format!(
                 "row {} of a block: treatment or outcome less what is expected is not a number",
                 i + 1
             )));
         }
-        let Cells::Byte(cells) = Codes::new(rows.x, &binned.bins, false).cells else {
-            return Err(Error::internal("coding rows", "a code does not fit a byte"));
-        };
-        Ok(CodedRows { cells, zy, weight: rows.weight.map(<[f64]>::to_vec) })
+        let numbers = [z, y].into_iter().chain(rows.weight.map(<[f64]>::to_vec)).collect();
+        Ok(CodedRows { n_rows: rows.y.len(), numbers, codes: byte_codes(rows.x, &binned.bins)? })
     }
 
+    fn fit(
+        self: Box<Self>,
+        design: &Design,
+        units: &StoredUnits<'_>,
+        ctx: &FitContext<'_>,
+    ) -> Result<Box<dyn FittedModel>> {
+        Ok(Box::new(self.grow(design, units, ctx)?))
+    }
+}
+
+impl StoredForest {
     /// Grows the trees; `design` holds the rows that the forest started with.
-    pub fn grow(self, design: &Design, units: &StoredUnits<'_>, ctx: &FitContext<'_>) -> Result<CausalForestModel> {
+    fn grow(self, design: &Design, units: &StoredUnits<'_>, ctx: &FitContext<'_>) -> Result<CausalForestModel> {
         let config = &self.forest.config;
         let shape = self.start.shape;
-        let n: usize = units.rows.iter().sum();
-        let mut sampling = self.forest.sampling(shape.honest);
-        sampling.fraction = sampling.fraction.min(units.tree_rows as f64 / n.max(1) as f64);
+        let n = units.n_rows();
+        let size = tree_rows(n, config.max_samples, units.near);
+        let sampling = sampling_of(self.forest.sampling(shape.honest), size, n);
         if units.rows.len() < 8 {
             return Err(Error::unfit(format!(
                 "groups: the rows lie in {} parts that are drawn together; a forest needs at least 8",
@@ -181,33 +216,13 @@ impl StoredForest {
         let sampler = Sampler { sampling, units: Units::Rows(units.rows.len()), seed: ctx.seed.named("causal") };
         let n_trees = config.n_estimators;
         ctx.event(&Event::Stage { name: "growing the causal forest".into(), total: Some(n_trees as u64) });
-        let (done, quiet) = (AtomicU64::new(0), Quiet(ctx.observer));
-        let mut forest = Forest::empty(self.start.binned.bins.clone(), moments_width(1), sampling.bag);
+        let empty = Forest::empty(self.start.binned.bins.clone(), moments_width(1), sampling.bag);
+        let (forest, seen) =
+            grow_trees(n_trees, empty, ctx, |tree, quiet| self.tree(tree, &sampler, (design, units), quiet))?;
         let mut in_bag = InBag::none(design.n_rows(), n_trees);
-        let batch = (rayon::current_num_threads() * 4).clamp(4, MOST_WAITING);
-        for first in (0..n_trees).step_by(batch) {
-            let grown: Vec<(Forest, Vec<u64>)> = (first..(first + batch).min(n_trees))
-                .into_par_iter()
-                .with_max_len(1)
-                .map(|tree| {
-                    ctx.check_interrupt()?;
-                    let quiet = FitContext { observer: &quiet, ..*ctx };
-                    let grown = self.tree(tree, &sampler, (design, units), &quiet)?;
-                    ctx.event(&Event::Progress { done: done.fetch_add(1, Ordering::Relaxed) + 1 });
-                    Ok(grown)
-                })
-                .collect::<Result<_>>()?;
-            for (tree, (own, marks)) in (first..).zip(grown) {
-                if forest.nodes.len() + own.nodes.len() >= INDEX as usize {
-                    return Err(Error::unfit(format!(
-                        "the forest has more than {INDEX} nodes after {tree} of {n_trees} trees; use fewer trees (n_estimators) or \
-                         larger leaves (min_node_size)"
-                    )));
-                }
-                forest.append(&own);
-                let known = units.known.iter().enumerate().filter(|(_, unit)| is_set(&marks, **unit as usize));
-                known.for_each(|(row, _)| in_bag.mark(tree, row));
-            }
+        for (tree, marks) in seen.iter().enumerate() {
+            let known = units.known.iter().enumerate().filter(|(_, unit)| is_set(marks, **unit as usize));
+            known.for_each(|(row, _)| in_bag.mark(tree, row));
         }
         let rows = CausalRows::of_design(design, &self.treatment);
         let mut model = self.forest.model(self.start, &rows, forest, &in_bag);
@@ -223,62 +238,183 @@ impl StoredForest {
         sampler: &Sampler,
         (design, units): (&Design, &StoredUnits<'_>),
         ctx: &FitContext<'_>,
-    ) -> Result<(Forest, Vec<u64>)> {
+    ) -> Result<OneTree> {
         let mut drawn = TreeSample::default();
         let mut marks = vec![0; units.rows.len().div_ceil(64)];
         let rng = sampler.draw(tree, &mut drawn, &mut marks);
-        let Gathered { codes, zy, weight, n_grow } = self.gather(&drawn, units, design.weight().is_some())?;
+        let bins = &self.start.binned.bins;
+        let n_numbers = RESIDUALS + usize::from(design.weight().is_some());
+        let Gathered { cells, numbers, n_grow } =
+            gather(&drawn, |unit| units.unit(unit as usize, n_numbers, bins.n_cols()))?;
+        let zy: Vec<[f64; 2]> = numbers[0].iter().zip(&numbers[1]).map(|(z, y)| [*z, *y]).collect();
         let n = zy.len();
-        if n > MAX_ROWS {
-            return Err(Error::unfit(format!(
-                "a tree takes at most {MAX_ROWS} rows, it drew {n}; use a smaller max_samples"
-            )));
-        }
         let given = Units::Drawn { n_grow, n, rng: Box::new(rng) };
-        let binned = BinnedRows { bins: self.start.binned.bins.clone(), codes: codes.into() };
+        let codes = Codes::of_cells(n, Cells::Byte(cells), bins);
+        let binned = BinnedRows { bins: bins.clone(), codes: codes.into() };
         let context = GrowContext {
             binned: &binned,
             growth: self.forest.growth(design.x().n_cols()),
             sampler: &Sampler { units: given, ..sampler.clone() },
             n_trees: 1,
-            weight: weight.as_deref(),
+            weight: numbers.get(RESIDUALS).map(Vec::as_slice),
             ctx,
         };
         let rule = self.forest.rule(self.start.shape);
         Ok((recipes::causal(&context, rule, &zy, self.start.min_variance)?.0, marks))
     }
+}
 
-    /// Reads the rows of the drawn units.
-    fn gather(&self, drawn: &TreeSample, units: &StoredUnits<'_>, weighted: bool) -> Result<Gathered> {
-        let bins = &self.start.binned.bins;
-        let count = |own: &[u32]| -> usize { own.iter().map(|&unit| units.rows[unit as usize]).sum() };
-        let (n_grow, width) = (count(&drawn.grow), bins.n_cols());
-        let n = n_grow + count(&drawn.honest);
-        let mut cells = vec![0_u8; n * width];
-        let mut zy = Vec::with_capacity(n);
-        let mut weight = weighted.then(|| Vec::with_capacity(n));
-        for &unit in drawn.grow.iter().chain(&drawn.honest) {
-            let (own, at) = (units.rows[unit as usize], zy.len());
-            let bytes = (units.read)(unit as usize)?;
-            if bytes.len() != own * (16 + 8 * usize::from(weighted) + width) {
-                return Err(Error::internal("rows outside of memory", "a unit has another length than was written"));
-            }
-            let (residuals, rest) = bytes.split_at(16 * own);
-            let (weights, codes) = rest.split_at(8 * own * usize::from(weighted));
-            zy.extend(numbers(residuals).as_chunks::<2>().0);
-            if let Some(weight) = &mut weight {
-                weight.extend(numbers(weights));
-            }
-            for (column, codes) in cells.chunks_exact_mut(n).zip(codes.chunks_exact(own.max(1))) {
-                column[at..at + own].copy_from_slice(codes);
-            }
-        }
-        Ok(Gathered { codes: Codes::of_cells(n, Cells::Byte(cells), bins), zy, weight, n_grow })
+/// Bins of a forest of means as a way to code rows.
+#[derive(Debug)]
+struct BinCoding(Arc<Bins>);
+
+impl Coding for BinCoding {
+    fn code(&self, x: &Features) -> Result<Vec<u8>> {
+        byte_codes(x, &self.0)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 }
 
-fn numbers(bytes: &[u8]) -> Vec<f64> {
-    bytes.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect()
+/// A forest of means, and which units each of its trees has seen.
+#[derive(Debug)]
+struct MeansOfUnits {
+    model: RegressionForest,
+    /// Units that hold rows to learn from, ascending: trees draw from these.
+    present: Vec<usize>,
+    seen: Vec<Vec<u64>>,
+}
+
+/// What trees of means need of all rows beforehand.
+#[derive(Default)]
+struct Counted {
+    present: Vec<usize>,
+    n: usize,
+    sum: f64,
+    weight: f64,
+    /// Whether there are rows with outcome 0, with outcome 1, and with another one.
+    outcomes: [bool; 3],
+}
+
+impl Counted {
+    fn of(task: &UnitTask<'_>) -> Result<Self> {
+        let mut out = Self::default();
+        for unit in 0..task.units.rows.len() {
+            let (rows, y) = task.unit(unit)?;
+            let before = out.n;
+            for (i, y) in y.iter().enumerate().filter(|(_, y)| !y.is_nan()) {
+                if !y.is_finite() {
+                    return Err(Error::unfit(format!("outcome: a row of the blocks holds {y}; mend the value")));
+                }
+                let w = task.weight.map_or(1.0, |k| rows.numbers[k][i]);
+                out.n += 1;
+                out.sum += w * y;
+                out.weight += w;
+                out.outcomes[if *y == 0.0 {
+                    0
+                } else if *y == 1.0 {
+                    1
+                } else {
+                    2
+                }] = true;
+            }
+            if out.n > before {
+                out.present.push(unit);
+            }
+        }
+        out.check(task.target)?;
+        Ok(out)
+    }
+
+    fn check(&self, target: Target) -> Result<()> {
+        if self.present.len() < 2 || self.weight <= 0.0 {
+            return Err(Error::unfit(format!(
+                "{} rows with weight to learn from in {} parts of the rows; a forest needs at least 2 parts",
+                self.n,
+                self.present.len()
+            )));
+        }
+        if target == Target::Probability && self.outcomes != [true, true, false] {
+            return Err(Error::unfit("outcome: a probability forest needs rows with 0 and rows with 1, and no others"));
+        }
+        Ok(())
+    }
+}
+
+impl UnitRegressor for ForestRegressor {
+    fn coding(&self, x: &Features, columns: &[Column]) -> Result<Box<dyn Coding>> {
+        Ok(Box::new(BinCoding(Arc::new(Bins::fit(x, columns, self.config.max_bins.min(MOST_BINS))?))))
+    }
+
+    fn max_samples(&self) -> f64 {
+        self.config.max_samples
+    }
+
+    fn fit_units(&self, task: &UnitTask<'_>, ctx: &FitContext<'_>) -> Result<Box<dyn UnitFit>> {
+        let Some(BinCoding(bins)) = task.coding.as_any().downcast_ref() else {
+            return Err(Error::internal("a forest over blocks", "rows were coded by another learner"));
+        };
+        let Counted { present, n, sum, weight, .. } = Counted::of(task)?;
+        let offset = sum / weight;
+        let sampling = sampling_of(self.sampling(), task.tree_rows(n, self.config.max_samples), n);
+        let sampler = Sampler { sampling, units: Units::Rows(present.len()), seed: ctx.seed };
+        let n_trees = self.config.n_estimators;
+        ctx.event(&Event::Stage { name: "growing a forest".into(), total: Some(n_trees as u64) });
+        let growth = self.growth(bins.n_cols(), task.target);
+        let tree = |tree: usize, quiet: &FitContext<'_>| -> Result<OneTree> {
+            let mut drawn = TreeSample::default();
+            let mut marks = vec![0; present.len().div_ceil(64)];
+            let rng = sampler.draw(tree, &mut drawn, &mut marks);
+            let Gathered { cells, numbers, n_grow } =
+                gather(&drawn, |unit| learned_from(task, present[unit as usize]))?;
+            let centred: Vec<f64> = numbers[0].iter().map(|y| y - offset).collect();
+            let n = centred.len();
+            let codes = Codes::of_cells(n, Cells::Byte(cells), bins);
+            let binned = BinnedRows { bins: bins.clone(), codes: codes.into() };
+            let context = GrowContext {
+                binned: &binned,
+                growth,
+                sampler: &Sampler { units: Units::Drawn { n_grow, n, rng: Box::new(rng) }, ..sampler.clone() },
+                n_trees: 1,
+                weight: numbers.get(1).map(Vec::as_slice),
+                ctx: quiet,
+            };
+            Ok((recipes::regression(&context, Self::SPLIT, &centred)?.0, marks))
+        };
+        let (forest, seen) = grow_trees(n_trees, Forest::empty(bins.clone(), 1, 1), ctx, tree)?;
+        let means = MeanForest { forest, offset };
+        let model = RegressionForest::of_units(means, task.target, n, task.columns);
+        Ok(Box::new(MeansOfUnits { model, present, seen }))
+    }
+}
+
+/// The rows of a unit that may be learned from: their outcomes, weights if there are any, and codes.
+fn learned_from(task: &UnitTask<'_>, unit: usize) -> Result<CodedRows> {
+    let (rows, y) = task.unit(unit)?;
+    let kept: Vec<usize> = (0..y.len()).filter(|&i| !y[i].is_nan()).collect();
+    let pick = |list: &[f64]| -> Vec<f64> { kept.iter().map(|&i| list[i]).collect() };
+    let numbers = [y.as_slice()].into_iter().chain(task.weight.map(|k| rows.numbers[k].as_slice())).map(pick).collect();
+    let columns = rows.codes.chunks_exact(rows.n_rows.max(1));
+    let codes = columns.flat_map(|column| kept.iter().map(|&i| column[i])).collect();
+    Ok(CodedRows { n_rows: kept.len(), numbers, codes })
+}
+
+impl UnitFit for MeansOfUnits {
+    fn held_out(&self, unit: usize, rows: &CodedRows, y: &[f64]) -> Result<Vec<f64>> {
+        let mut in_bag = InBag::none(rows.n_rows, self.seen.len());
+        if let Ok(place) = self.present.binary_search(&unit) {
+            for (tree, _) in self.seen.iter().enumerate().filter(|(_, marks)| is_set(marks, place)) {
+                y.iter().enumerate().filter(|(_, y)| !y.is_nan()).for_each(|(row, _)| in_bag.mark(tree, row));
+            }
+        }
+        Ok(self.model.unseen(rows.n_rows, rows.codes.clone(), &in_bag))
+    }
+
+    fn into_model(self: Box<Self>) -> Box<dyn FittedRegressor> {
+        Box::new(self.model)
+    }
 }
 
 #[cfg(test)]
@@ -304,8 +440,26 @@ mod tests {
         CausalForest::of_params(&Params::none().with("n_estimators", 40)).unwrap()
     }
 
+    fn no_scratch() -> Result<Box<dyn paretau_core::UnitScratch>> {
+        Err(Error::unfit("nothing is kept"))
+    }
+
+    /// All rows in units of 25.
+    fn units<'a>(read: &'a (dyn Fn(usize) -> Result<Vec<u8>> + Sync), near: usize) -> StoredUnits<'a> {
+        static UNIT_OF: [u32; N] = {
+            let mut unit = [0; N];
+            let mut i = 0;
+            while i < N {
+                unit[i] = i as u32 / 25;
+                i += 1;
+            }
+            unit
+        };
+        StoredUnits { rows: &[25; N / 25], read, known: &UNIT_OF, near, scratch: &no_scratch }
+    }
+
     /// The forest that is grown from units.
-    fn stored(design: &Design, tree_rows: usize) -> Result<CausalForestModel> {
+    fn stored(design: &Design, near: usize) -> Result<CausalForestModel> {
         let ctx = FitContext::silent(Seed(8));
         let start = forest().start_stored(design, &ctx)?;
         let own = |k: usize| (25 * k..25 * (k + 1)).collect::<Vec<_>>();
@@ -313,9 +467,8 @@ mod tests {
         let (x, t, y, weight) = (design.x(), design.t(), design.y(), design.weight());
         let coded = start.code(&NewRows { x, t, y, weight, e: None, known: &known })?;
         let bytes: Vec<Vec<u8>> = (0..N / 25).map(|k| coded.to_bytes(own(k)[0]..own(k)[24] + 1)).collect();
-        let unit: Vec<u32> = (0..N as u32).map(|i| i / 25).collect();
         let read = |k: usize| Ok(bytes[k].clone());
-        start.grow(design, &StoredUnits { rows: &[25; N / 25], read: &read, known: &unit, tree_rows }, &ctx)
+        start.grow(design, &units(&read, near), &ctx)
     }
 
     #[test]
@@ -348,7 +501,7 @@ mod tests {
         let design = design(false);
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| stored(&design, 300)).unwrap()
+            pool.install(|| stored(&design, 240)).unwrap()
         };
         let (one, three) = (on(1), on(3));
         assert!(one.forest == three.forest && one.held_out == three.held_out);
@@ -362,20 +515,9 @@ mod tests {
         let ctx = FitContext::silent(Seed(8));
         let start = forest().start_stored(&design, &ctx).unwrap();
         let read = |_: usize| Err(Error::unfit("the disk is gone"));
-        let units = StoredUnits { rows: &[25; N / 25], read: &read, known: &[0; N], tree_rows: N };
-        assert!(start.grow(&design, &units, &ctx).unwrap_err().to_string().contains("the disk is gone"));
+        assert!(start.grow(&design, &units(&read, N), &ctx).unwrap_err().to_string().contains("the disk is gone"));
         let start = forest().start_stored(&design, &ctx).unwrap();
         let read = |_: usize| Ok(vec![0; 7]);
-        let units = StoredUnits { read: &read, ..units };
-        assert!(start.grow(&design, &units, &ctx).unwrap_err().to_string().contains("another length"));
-    }
-
-    #[test]
-    fn trees_grow_with_the_rows_but_less_than_these() {
-        assert_eq!(tree_rows(80_000, 0.5, 10_000), 40_000);
-        assert_eq!(tree_rows(100_000, 0.5, 10_000), 50_000);
-        assert_eq!(tree_rows(10_000_000, 0.5, 10_000), 500_000);
-        assert_eq!(tree_rows(10_000_000, 0.5, 10_000_000), 5_000_000);
-        assert_eq!(tree_rows(1_000_000_000, 0.5, 0), 5_000_000);
+        assert!(start.grow(&design, &units(&read, N), &ctx).unwrap_err().to_string().contains("another length"));
     }
 }

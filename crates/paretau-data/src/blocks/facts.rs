@@ -11,17 +11,17 @@ pub struct BlockFacts {
     pub rows: Vec<usize>,
     /// Rows that were looked at for what is not counted: medians of numbers, codes for missing values.
     pub sampled_rows: usize,
-    /// Where one forest was grown over the rows of all blocks instead of a model per block.
+    /// Where one model was grown over the rows of all blocks instead of one per block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forest: Option<ForestFacts>,
 }
 
-/// How a forest was grown over the rows of all blocks.
+/// How forests were grown over the rows of all blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForestFacts {
-    /// Rows that a tree was to see.
+    /// Rows that a tree of effects was to see.
     pub tree_rows: usize,
-    /// Rows of the first block, from which nuisances, bins and centres come and on which held-out effects were assessed.
+    /// Rows of the first block, from which bins and the nuisances of averages come and on which held-out effects were assessed.
     pub assessed_rows: usize,
     /// Random parts of the rows that trees draw.
     pub units: usize,

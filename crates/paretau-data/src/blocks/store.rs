@@ -26,7 +26,8 @@ impl ScratchFile {
 
     /// Adds a chunk to a block.
     pub fn add(&mut self, block: usize, bytes: &[u8]) -> Result<()> {
-        self.file.write_all(bytes).map_err(|source| failed(&self.folder, self.written, source))?;
+        let written = self.file.seek(SeekFrom::Start(self.written)).and_then(|_| self.file.write_all(bytes));
+        written.map_err(|source| failed(&self.folder, self.written, source))?;
         self.chunks[block].push((self.written, bytes.len()));
         self.written += bytes.len() as u64;
         Ok(())

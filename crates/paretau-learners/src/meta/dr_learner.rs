@@ -5,10 +5,12 @@
 //! rows then decide the regression. They are clipped, trimmed, or, by default, Pareto-smoothed within each arm.
 
 use paretau_core::{
-    Abilities, BaseSpec, BuildContext, ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family,
-    Features, FitContext, FittedModel, ParamKind, ParamSpec, Result, Target,
+    Abilities, BaseSpec, BuildContext, CodedRows, ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo,
+    Family, Features, FitContext, FittedModel, NewRows, ParamKind, ParamSpec, Result, StoredUnits, Target,
+    UnitEstimator, UnitStart, numbers_of, tree_rows,
 };
-use paretau_nuisance::{CrossTask, HeldOut, NuisanceFit, NuisancePlan, Rule, Weights, fit_all, two_arms};
+use paretau_nuisance::scores::doubly_robust;
+use paretau_nuisance::{CrossTask, HeldOut, NuisanceFit, NuisancePlan, Rule, Weights, design_folds, fit_all, two_arms};
 use serde::{Deserialize, Serialize};
 
 use super::base_learner::{BaseLearner, able_to_fit, regressors};
@@ -17,6 +19,10 @@ use super::setup::{
     BASE, CALIBRATE, CROSS_FIT, EFFECT_BASE, FOLDS, HANDLES, PROPENSITY_BASE, enough_of_each_arm, no_empty_column,
     stage,
 };
+use super::units::{AllUnits, FirstRows, UnitNuisance, UnitNuisances, arms, outcomes};
+
+/// Rows outside of memory that the tails of inverse weights are fitted to, at most.
+const MOST_WEIGHTED: usize = 4_000_000;
 
 /// Parameters of the DR-learner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -133,7 +139,11 @@ impl Estimator for DrLearner {
         }
         let tau = fit_all(&task, self.effect.learner.as_ref(), &stage(ctx, "effects")?)?;
         let held_out = tau.held_out.map(|tau| around_mean(&nuisance.mean_outcome(), nuisance.e.clone(), tau));
-        let mut diagnostics = self.describe(design, &nuisance.e, &inverse, &scores);
+        let mut overlap = Overlap::default();
+        for (i, score) in scores.iter().enumerate() {
+            overlap.add((nuisance.e[i], inverse.smooth[i]), *score, design.weight().map_or(1.0, |w| w[i]));
+        }
+        let mut diagnostics = overlap.describe(inverse.extreme.beyond, &self.config);
         diagnostics.note("propensity_log_loss", nuisance.e_model.log_loss);
         let mut models = BaseModels::default();
         models.add("mu0", &self.outcome.base, nuisance.mu0.model);
@@ -143,26 +153,156 @@ impl Estimator for DrLearner {
         models.add("tau", &self.effect.base, tau.model);
         Ok(Box::new(MetaModel { recipe: &DrRecipe, models, n_features: design.x().n_cols(), diagnostics, held_out }))
     }
+
+    fn over_units(&self) -> Option<&dyn UnitEstimator> {
+        let learns = |base: &BaseLearner| base.learner.over_units().is_some();
+        let held_out = self.config.cross_fit == HeldOut::Oob;
+        (held_out && learns(&self.outcome) && learns(&self.effect)).then_some(self)
+    }
 }
 
-impl DrLearner {
-    fn describe(&self, design: &Design, e: &[f64], inverse: &Weights, scores: &[f64]) -> Diagnostics {
-        let mut diagnostics = Diagnostics::default();
-        let n = scores.len() as f64;
-        let (mut total, mut sum) = (0.0, 0.0);
-        for (i, score) in scores.iter().enumerate().filter(|(i, _)| inverse.smooth[*i] > 0.0) {
-            let w = design.weight().map_or(1.0, |w| w[i]);
-            total += w;
-            sum += w * score;
+impl UnitEstimator for DrLearner {
+    fn start<'a>(&'a self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn UnitStart + 'a>> {
+        two_arms(design, self.name)?;
+        no_empty_column(design)?;
+        enough_of_each_arm(design)?;
+        let folds = design_folds(design, self.config.folds, ctx.seed)?;
+        let (base, folds) = (self.outcome.learner.as_ref(), (folds.as_slice(), self.config.cross_fit));
+        Ok(Box::new(DrStart { learner: self, first: FirstRows::learn(design, base, &self.propensity, folds, ctx)? }))
+    }
+
+    fn tree_rows(&self, n: usize, near: usize) -> usize {
+        self.effect.learner.over_units().map_or(n, |effect| tree_rows(n, effect.max_samples(), near))
+    }
+}
+
+/// A DR-learner that has seen some of the rows.
+struct DrStart<'a> {
+    learner: &'a DrLearner,
+    first: FirstRows,
+}
+
+impl UnitStart for DrStart<'_> {
+    fn code(&self, rows: &NewRows<'_>) -> Result<CodedRows> {
+        self.first.code(rows)
+    }
+
+    fn fit(
+        self: Box<Self>,
+        design: &Design,
+        units: &StoredUnits<'_>,
+        ctx: &FitContext<'_>,
+    ) -> Result<Box<dyn FittedModel>> {
+        let Self { learner, first } = *self;
+        let DrLearner { outcome, effect, propensity, config, .. } = learner;
+        let all = AllUnits { units, first: &first, columns: design.columns() };
+        let nuisances = UnitNuisances::fit(&all, design, (outcome, propensity, config.calibrate), ctx)?;
+        let inverse = inverse_weights(&all, &nuisances, config)?;
+        let written = (units.scratch)()?;
+        let (mut overlap, mut beyond, mut at) = (Overlap::default(), inverse.extreme.beyond, 0);
+        let nuisance = |unit: usize, rows: &CodedRows| nuisances.of_unit(&first, unit, rows);
+        all.each(units.rows.len(), nuisance, |unit, rows, own| {
+            let (UnitNuisance { mu: [mu0, mu1], e }, t) = (own, arms(rows));
+            let weights: Vec<f64> = match inverse.smooth.get(at..at + rows.n_rows) {
+                Some(known) => known.to_vec(),
+                None => {
+                    let (low, high) = (config.clip, 1.0 - config.clip);
+                    beyond += e.iter().filter(|e| **e < low || **e > high).count();
+                    e.iter().zip(&t).map(|(&e, &t)| inverse.map.weight(e, t)).collect::<Result<_>>()?
+                }
+            };
+            at += rows.n_rows;
+            let mut scores = doubly_robust((&t, outcomes(rows)), (&mu0, &mu1), &weights);
+            for (i, score) in scores.iter_mut().enumerate() {
+                overlap.add((e[i], weights[i]), *score, first.weight(rows, i));
+                if weights[i] <= 0.0 {
+                    *score = f64::NAN;
+                }
+            }
+            written.add(unit, &scores.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>())
+        })?;
+        let scores = |unit: usize, _: &CodedRows| Ok(numbers_of(&written.read(unit)?));
+        let tau = all.fit(effect.learner.as_ref(), (Target::Mean, true), &scores, &stage(ctx, "effects")?)?;
+        let (mut m, mut e, mut held_out) = (vec![], vec![], vec![]);
+        let predict = |unit: usize, rows: &CodedRows| tau.held_out(unit, rows, &scores(unit, rows)?);
+        all.each(units.n_known(), predict, |unit, rows, own| {
+            let UnitNuisance { mu: [mu0, mu1], e: known } = nuisances.of_unit(&first, unit, rows)?;
+            m.extend(mixed(&mu0, &mu1, &known));
+            e.extend(known);
+            held_out.extend(own);
+            Ok(())
+        })?;
+        let mut diagnostics = overlap.describe(beyond, config);
+        diagnostics.note("propensity_log_loss", nuisances.log_loss);
+        let mut models = BaseModels::default();
+        let chosen = able_to_fit(propensity, design)[nuisances.index];
+        nuisances.into_models(first, (outcome, chosen), &mut models)?;
+        models.add("tau", &effect.base, tau.into_model());
+        let (n_features, held_out) = (design.x().n_cols(), Some(around_mean(&m, e, held_out)));
+        Ok(Box::new(MetaModel { recipe: &DrRecipe, models, n_features, diagnostics, held_out }))
+    }
+}
+
+/// Inverse weights whose tails are fitted to the rows of the first units, up to [`MOST_WEIGHTED`] rows: those of these rows, and how
+/// others are weighted.
+fn inverse_weights(all: &AllUnits<'_>, nuisances: &UnitNuisances, config: &DrConfig) -> Result<Weights> {
+    let (mut n_units, mut n) = (0, 0);
+    while n_units < all.units.rows.len() && (n == 0 || n + all.units.rows[n_units] <= MOST_WEIGHTED) {
+        n += all.units.rows[n_units];
+        n_units += 1;
+    }
+    let (mut e, mut t) = (Vec::with_capacity(n), Vec::with_capacity(n));
+    let nuisance = |unit: usize, rows: &CodedRows| nuisances.of_unit(all.first, unit, rows);
+    all.each(n_units, nuisance, |_, rows, own| {
+        e.extend(own.e);
+        t.extend(arms(rows));
+        Ok(())
+    })?;
+    Weights::inverse(&e, &t, config.overlap, config.clip)
+}
+
+/// What is said about propensities, weights and scores.
+#[derive(Debug)]
+struct Overlap {
+    n: usize,
+    /// Sums over rows that take part: of their weights, and of their scores times these.
+    total: f64,
+    sum: f64,
+    e_min: f64,
+    e_max: f64,
+    weight_max: f64,
+}
+
+impl Default for Overlap {
+    fn default() -> Self {
+        Self { n: 0, total: 0.0, sum: 0.0, e_min: 1.0, e_max: 0.0, weight_max: 0.0 }
+    }
+}
+
+impl Overlap {
+    /// Adds a row with its propensity and inverse weight, its score and its own weight.
+    fn add(&mut self, (e, inverse): (f64, f64), score: f64, weight: f64) {
+        self.n += 1;
+        if inverse > 0.0 {
+            self.total += weight;
+            self.sum += weight * score;
         }
-        diagnostics.note("mean_score", sum / total);
-        diagnostics.note("propensity_min", e.iter().copied().fold(1.0, f64::min));
-        diagnostics.note("propensity_max", e.iter().copied().fold(0.0, f64::max));
-        diagnostics.note("weight_max", inverse.smooth.iter().copied().fold(0.0, f64::max));
-        diagnostics.note("rows_beyond_clip", inverse.extreme.beyond as f64);
-        if inverse.extreme.beyond as f64 > 0.01 * n {
-            let (share, clip) = (100.0 * inverse.extreme.beyond as f64 / n, self.config.clip);
-            let done = match self.config.overlap {
+        self.e_min = self.e_min.min(e);
+        self.e_max = self.e_max.max(e);
+        self.weight_max = self.weight_max.max(inverse);
+    }
+
+    fn describe(&self, beyond: usize, config: &DrConfig) -> Diagnostics {
+        let mut diagnostics = Diagnostics::default();
+        let n = self.n as f64;
+        diagnostics.note("mean_score", self.sum / self.total);
+        diagnostics.note("propensity_min", self.e_min);
+        diagnostics.note("propensity_max", self.e_max);
+        diagnostics.note("weight_max", self.weight_max);
+        diagnostics.note("rows_beyond_clip", beyond as f64);
+        if beyond as f64 > 0.01 * n {
+            let (share, clip) = (100.0 * beyond as f64 / n, config.clip);
+            let done = match config.overlap {
                 Rule::Clip => "their propensity was clipped, which biases the effect of such rows",
                 Rule::Trim => "they were left out, so effects of such rows are extrapolated",
                 Rule::Pareto | Rule::Psis => "the largest weights were Pareto-smoothed",

@@ -11,7 +11,8 @@
 //! Base learners are named by parameters and taken from the toolbox; nothing here knows who wrote them.
 //!
 //! A meta-learner is one file: its parameters and entry, its fit, and its `Recipe`, which says which base models it
-//! has and how they answer. What all of them share is in `setup`, `base_learner` and `model`.
+//! has and how they answer. What all of them share is in `setup`, `base_learner` and `model`, and what those that learn from rows outside
+//! of memory share, in `units`.
 
 mod base_learner;
 mod dr_learner;
@@ -20,6 +21,7 @@ mod r_learner;
 mod s_learner;
 mod setup;
 mod t_learner;
+mod units;
 mod x_learner;
 
 pub use dr_learner::{DR_LEARNER, DrConfig};

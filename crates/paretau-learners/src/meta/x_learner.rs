@@ -5,8 +5,9 @@
 //! imputed with the well-learned control outcomes.
 
 use paretau_core::{
-    Abilities, BaseSpec, BuildContext, ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family,
-    Features, FitContext, FittedModel, ParamSpec, Result, Target,
+    Abilities, BaseSpec, BuildContext, CodedRows, ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo,
+    Family, Features, FitContext, FittedModel, NewRows, ParamSpec, Result, StoredUnits, Target, UnitEstimator,
+    UnitStart, tree_rows,
 };
 use paretau_nuisance::{CrossTask, HeldOut, PropensityChoice, design_folds, fit_all, two_arms};
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,7 @@ use super::setup::{
     BASE, CALIBRATE, EFFECT_BASE, HANDLES, PROPENSITY_BASE, arm_mask, enough_of_each_arm, no_empty_column,
     outcome_target, stage,
 };
+use super::units::{AllUnits, FirstRows, UnitNuisance, UnitNuisances, of_arm, outcomes};
 
 /// Folds behind the choice of a propensity model.
 const PROPENSITY_FOLDS: usize = 5;
@@ -122,6 +124,90 @@ impl Estimator for XLearner {
             n_features: design.x().n_cols(),
             diagnostics: Diagnostics::default(),
             held_out,
+        }))
+    }
+
+    fn over_units(&self) -> Option<&dyn UnitEstimator> {
+        let learns = |base: &BaseLearner| base.learner.over_units().is_some();
+        (learns(&self.outcome) && learns(&self.effect)).then_some(self)
+    }
+}
+
+impl UnitEstimator for XLearner {
+    fn start<'a>(&'a self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn UnitStart + 'a>> {
+        two_arms(design, self.name)?;
+        no_empty_column(design)?;
+        enough_of_each_arm(design)?;
+        let folds = design_folds(design, PROPENSITY_FOLDS, ctx.seed)?;
+        let (base, folds) = (self.outcome.learner.as_ref(), (folds.as_slice(), HeldOut::Oob));
+        Ok(Box::new(XStart { learner: self, first: FirstRows::learn(design, base, &self.propensity, folds, ctx)? }))
+    }
+
+    fn tree_rows(&self, n: usize, near: usize) -> usize {
+        self.effect.learner.over_units().map_or(n, |effect| tree_rows(n, effect.max_samples(), near))
+    }
+}
+
+/// An X-learner that has seen some of the rows.
+struct XStart<'a> {
+    learner: &'a XLearner,
+    first: FirstRows,
+}
+
+impl UnitStart for XStart<'_> {
+    fn code(&self, rows: &NewRows<'_>) -> Result<CodedRows> {
+        self.first.code(rows)
+    }
+
+    fn fit(
+        self: Box<Self>,
+        design: &Design,
+        units: &StoredUnits<'_>,
+        ctx: &FitContext<'_>,
+    ) -> Result<Box<dyn FittedModel>> {
+        let Self { learner: XLearner { outcome, effect, propensity, calibrate, .. }, first } = *self;
+        let all = AllUnits { units, first: &first, columns: design.columns() };
+        let nuisances = UnitNuisances::fit(&all, design, (outcome, propensity, *calibrate), ctx)?;
+        let imputed = |arm: u8| {
+            let (nuisances, first) = (&nuisances, &first);
+            move |unit: usize, rows: &CodedRows| -> Result<Vec<f64>> {
+                let UnitNuisance { mu: [mu0, mu1], .. } = nuisances.of_unit(first, unit, rows)?;
+                let y = outcomes(rows).iter();
+                let effects: Vec<f64> = match arm {
+                    1 => y.zip(mu0).map(|(y, mu0)| y - mu0).collect(),
+                    _ => y.zip(mu1).map(|(y, mu1)| mu1 - y).collect(),
+                };
+                Ok(of_arm(rows, arm, &effects))
+            }
+        };
+        let of = |arm: u8, label: &str| {
+            all.fit(effect.learner.as_ref(), (Target::Mean, true), &imputed(arm), &stage(ctx, label)?)
+        };
+        let tau = [of(0, "effects of controls")?, of(1, "effects of the treated")?];
+        let (mut m, mut e, mut held_out) = (vec![], vec![], vec![]);
+        let predict = |unit: usize, rows: &CodedRows| -> Result<[Vec<f64>; 2]> {
+            let own = |arm: u8| tau[usize::from(arm)].held_out(unit, rows, &imputed(arm)(unit, rows)?);
+            Ok([own(0)?, own(1)?])
+        };
+        all.each(units.n_known(), predict, |unit, rows, [tau0, tau1]| {
+            let UnitNuisance { mu: [mu0, mu1], e: own } = nuisances.of_unit(&first, unit, rows)?;
+            m.extend(mixed(&mu0, &mu1, &own));
+            held_out.extend(mix(&tau0, &tau1, &own));
+            e.extend(own);
+            Ok(())
+        })?;
+        let mut models = BaseModels::default();
+        let chosen = able_to_fit(propensity, design)[nuisances.index];
+        nuisances.into_models(first, (outcome, chosen), &mut models)?;
+        for (name, fitted) in ["tau0", "tau1"].into_iter().zip(tau) {
+            models.add(name, &effect.base, fitted.into_model());
+        }
+        Ok(Box::new(MetaModel {
+            recipe: &XRecipe,
+            models,
+            n_features: design.x().n_cols(),
+            diagnostics: Diagnostics::default(),
+            held_out: Some(around_mean(&m, e, held_out)),
         }))
     }
 }

@@ -48,7 +48,7 @@ pub fn fit_in_blocks(
     watch: &mut Watch<'_>,
 ) -> Result<Model> {
     let entry = registry::find(options.estimator)?;
-    entry.build(&options.params, options.tools)?;
+    let whole = entry.build(&options.params, options.tools)?;
     if blocks.rows == 0 {
         return Err(Error::BadParameter {
             owner: "a fit in blocks".to_owned(),
@@ -81,9 +81,9 @@ pub fn fit_in_blocks(
         checkpoint: None,
     };
     ctx.event(&Event::Stage { name: format!("dealing rows to {n_blocks} blocks"), total: None });
-    let forest = stored::forest_of(entry, options)?;
-    // Trees of a forest over all rows draw from many small blocks.
-    let dealt_to = if forest.is_some() { stored::n_units(n_blocks) } else { n_blocks };
+    let method = whole.over_units();
+    // Trees over all rows draw from many small blocks.
+    let dealt_to = if method.is_some() { stored::n_units(n_blocks) } else { n_blocks };
     let mut dealt = RowBlocks::deal(&census, dealt_to, options.seed.named("deal"), &blocks.scratch, watch)?;
     let encoder = census.encoder(&entry.info().handles.into())?;
     let for_nuisances = census.encoder(&nuisances::HANDLES.into())?;
@@ -98,9 +98,9 @@ pub fn fit_in_blocks(
         encoders: (&encoder, &for_nuisances),
         outcome: census.outcome(),
     };
-    if let Some(forest) = forest {
+    if let Some(method) = method {
         let (census, common) = (&census, &common);
-        return StoredFit { path, census, roles, common, forest, options, blocks, n_blocks }.fit(dealt, &ctx);
+        return StoredFit { path, census, roles, common, method, options, blocks, n_blocks }.fit(dealt, &ctx);
     }
     let mut fingerprint = Fingerprint::collector();
     let mut gathered = Gathered::default();

@@ -1,19 +1,19 @@
-//! One causal forest over the rows of all blocks.
+//! One model over the rows of all blocks, of methods that learn from rows outside of memory (`paretau_core::UnitEstimator`).
 //!
-//! Rows are dealt to many small units at random. The first block of units is fitted like any table as far as bins, centres
-//! and nuisances go. With these the rows of all blocks are coded, one block after the other, and lie on the disk as a byte per cell
-//! and two residuals; no row is predicted by a model that has seen it. Trees draw units and read the rows of those they drew
-//! (`paretau_forest::StoredForest`), so that they may be as large as the rows of several blocks. Averages are over all
-//! rows; findings, held-out scores and the bias of intervals come from the first block, whose rows are predicted by trees that
-//! have not seen them.
+//! Rows are dealt to many small units at random. The first block of units is fitted like any table as far as bins and what is taken
+//! from some rows alone go. With these the rows of all blocks are coded, one block after the other, and lie on the disk as a byte
+//! per cell and a few numbers; no row is predicted by a model that has seen it. Trees draw units and read the rows of those
+//! they drew, so that they may be as large as the rows of several blocks. Averages are over all rows; findings, held-out scores
+//! and the bias of intervals come from the first block, whose rows are predicted by trees that have not seen them.
 
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use paretau_core::{Error, EstimatorEntry, Event, FitContext, FittedModel, Result};
+use paretau_core::{
+    CodedRows, Error, Event, FitContext, NewRows, Result, StoredUnits, UnitEstimator, UnitScratch, UnitStart, near_rows,
+};
 use paretau_data::{Assigned, BlockFacts, Census, Encoder, ForestFacts, LeftOut, RoleSpec, RowBlocks, ScratchFile};
-use paretau_forest::{CAUSAL_FOREST, CausalForest, CodedRows, NewRows, StoredForest, StoredUnits, tree_rows};
 use paretau_nuisance::{Nuisance, OutcomeStack, StackedNuisances};
 
 use super::BlockOptions;
@@ -31,15 +31,6 @@ use crate::{nuisances, scale, warnings};
 /// Units that rows are dealt to, at least: half of them is a half-sample.
 const UNITS: usize = 1024;
 
-/// The forest to be grown over all rows, if the estimator is one whose rows may lie on the disk.
-pub(super) fn forest_of(entry: &dyn EstimatorEntry, options: &FitOptions<'_>) -> Result<Option<CausalForest>> {
-    if entry.info().name != CAUSAL_FOREST.info.name {
-        return Ok(None);
-    }
-    let forest = CausalForest::of_params(&options.params)?.with_tools(options.tools);
-    Ok(Some(forest).filter(|forest| !forest.config().exact))
-}
-
 /// Units for so many blocks.
 pub(super) fn n_units(n_blocks: usize) -> usize {
     UNITS.max(n_blocks.next_power_of_two())
@@ -52,15 +43,15 @@ pub(super) struct StoredFit<'a> {
     /// The roles as they were asked for.
     pub(super) roles: &'a RoleSpec,
     pub(super) common: &'a Common<'a>,
-    pub(super) forest: CausalForest,
+    pub(super) method: &'a dyn UnitEstimator,
     pub(super) options: &'a FitOptions<'a>,
     pub(super) blocks: &'a BlockOptions,
     pub(super) n_blocks: usize,
 }
 
 /// What the first block gives to all others.
-struct Learned {
-    forest: StoredForest,
+struct Learned<'a> {
+    start: Box<dyn UnitStart + 'a>,
     /// Nuisances of its rows, and their models.
     stacked: StackedNuisances,
     prepared: Prepared,
@@ -80,7 +71,7 @@ struct Written {
     fingerprint: Collector,
 }
 
-impl StoredFit<'_> {
+impl<'a> StoredFit<'a> {
     pub(super) fn fit(self, mut dealt: RowBlocks, ctx: &FitContext<'_>) -> Result<Model> {
         let (census, options) = (self.census, self.options);
         let n_units = dealt.rows().len();
@@ -93,7 +84,7 @@ impl StoredFit<'_> {
             block_rows: vec![],
             fingerprint: Fingerprint::collector(),
         };
-        let mut learned: Option<Learned> = None;
+        let mut learned: Option<Learned<'a>> = None;
         for k in 0..self.n_blocks {
             ctx.check_interrupt()?;
             let stage = if k == 0 { "learning from" } else { "reading" };
@@ -112,9 +103,9 @@ impl StoredFit<'_> {
         k: usize,
         range: Range<usize>,
         dealt: &mut RowBlocks,
-        (learned, written): (Option<Learned>, &mut Written),
+        (learned, written): (Option<Learned<'a>>, &mut Written),
         ctx: &FitContext<'_>,
-    ) -> Result<Learned> {
+    ) -> Result<Learned<'a>> {
         let sizes = dealt.rows()[range.clone()].to_vec();
         let assigned = self.common.assign(dealt.read_several(range)?, (k, self.n_blocks))?;
         written.left_out.add(assigned.left_out);
@@ -127,17 +118,17 @@ impl StoredFit<'_> {
         let readable = own.as_ref().and_then(|own| own.rows.as_ref()).unwrap_or(&prepared);
         let design = &prepared.design;
         let (nuisance, coded, first) = match &learned {
-            Some(Learned { forest, stacked, .. }) => {
+            Some(Learned { start, stacked, .. }) => {
                 scale::check(&prepared.assigned, design, &self.common.roles.outcome)?;
                 let nuisance = predicted(stacked, readable)?;
-                (nuisance, forest.code(&new_rows(&prepared, &[]))?, None)
+                (nuisance, start.code(&new_rows(&prepared, &[]))?, None)
             }
             None => {
-                let forest = self.forest.start_stored(design, ctx)?;
+                let start = self.method.start(design, ctx)?;
                 let stacked = nuisances::of_design_keeping(&readable.design, true, ctx)?;
                 let known: Vec<(usize, usize)> = (0..design.n_rows()).map(|i| (i, i)).collect();
-                let coded = forest.code(&new_rows(&prepared, &known))?;
-                (stacked.nuisance.clone(), coded, Some((forest, stacked)))
+                let coded = start.code(&new_rows(&prepared, &known))?;
+                (stacked.nuisance.clone(), coded, Some((start, stacked)))
             }
         };
         let units = written.add_units(&sizes, &prepared.assigned, &coded)?;
@@ -157,37 +148,33 @@ impl StoredFit<'_> {
         written.parts.add(rows, extreme)?;
         match (learned, first) {
             (Some(learned), _) => Ok(learned),
-            (None, Some((forest, stacked))) => Ok(Learned { forest, stacked, prepared, units }),
+            (None, Some((start, stacked))) => Ok(Learned { start, stacked, prepared, units }),
             (None, None) => Err(Error::internal("a fit in blocks", "nothing was learned from the first block")),
         }
     }
 
-    /// Grows the forest and puts everything together.
-    fn model(self, learned: Learned, written: Written, ctx: &FitContext<'_>) -> Result<Model> {
-        let Self { path, census, roles, common, forest, options, blocks, .. } = self;
-        let Learned { forest: stored, stacked, prepared, units } = learned;
+    /// Fits the model and puts everything together.
+    fn model(self, learned: Learned<'a>, written: Written, ctx: &FitContext<'_>) -> Result<Model> {
+        let Self { path, census, roles, common, method, options, blocks, .. } = self;
+        let Learned { start, stacked, prepared, units } = learned;
         let Written { file, rows, parts, left_out, arm_rows, block_rows, fingerprint } = written;
-        let n: usize = rows.iter().sum();
-        let size = tree_rows(n, forest.config().max_samples, blocks.rows);
-        let file = Mutex::new(file);
-        let read = |unit: usize| -> Result<Vec<u8>> {
-            let mut all = vec![];
-            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-            file.read(unit, |bytes| {
-                all.extend_from_slice(bytes);
-                Ok(())
-            })?;
-            Ok(all)
+        let (n, near): (usize, usize) = (rows.iter().sum(), near_rows(blocks.rows));
+        let size = method.tree_rows(n, near);
+        let file = Scratch(Mutex::new(file));
+        let read = |unit: usize| file.read(unit);
+        let scratch = || -> Result<Box<dyn UnitScratch>> {
+            Ok(Box::new(Scratch(Mutex::new(ScratchFile::new(&blocks.scratch, rows.len())?))))
         };
-        let from = StoredUnits { rows: &rows, read: &read, known: &units, tree_rows: size };
-        let model: Box<dyn FittedModel> = Box::new(stored.grow(&prepared.design, &from, ctx)?);
+        let from = StoredUnits { rows: &rows, read: &read, known: &units, near, scratch: &scratch };
+        let model = start.fit(&prepared.design, &from, ctx)?;
         ctx.event(&Event::Stage { name: "averaging over all blocks".to_owned(), total: None });
         let Together { averages, overlap, map } = parts.finish()?;
         let (encoder, assessed) = (common.encoders.0.clone(), prepared.design.n_rows());
         let predictions = model.held_out().map(<[_]>::to_vec).unwrap_or_default();
         let scale = scale::check(&prepared.assigned, &prepared.design, &common.roles.outcome)?;
         let fitted = Fitted { prepared, model, predictions, held_out: true, scale };
-        let uncertainty = Uncertainty { own: true, companion: false, replicates: None, individual: false };
+        let own = common.entry.info().abilities.intervals;
+        let uncertainty = Uncertainty { own, companion: false, replicates: None, individual: false };
         let request = AssessmentRequest { by: &[], n_rows: assessed, estimand: options.estimand, uncertainty };
         let known = OfAllRows { stacked, averages, overlap, map };
         let Assessment {
@@ -234,6 +221,24 @@ impl StoredFit<'_> {
             held_out: None,
         };
         Ok(Model::new(common.entry, about, encoder, fitted.model, propensity_weights, Some(findings), training))
+    }
+}
+
+/// Chunks of bytes of units on the disk, for several threads.
+struct Scratch(Mutex<ScratchFile>);
+
+impl UnitScratch for Scratch {
+    fn add(&self, unit: usize, bytes: &[u8]) -> Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).add(unit, bytes)
+    }
+
+    fn read(&self, unit: usize) -> Result<Vec<u8>> {
+        let mut all = vec![];
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).read(unit, |bytes| {
+            all.extend_from_slice(bytes);
+            Ok(())
+        })?;
+        Ok(all)
     }
 }
 
@@ -287,8 +292,9 @@ fn notes(census: &Census, left_out: &LeftOut, encoder: &Encoder, facts: &BlockFa
     notes.extend(encoder.notes().iter().cloned());
     if let Some(ForestFacts { tree_rows, assessed_rows, .. }) = facts.forest {
         notes.push(format!(
-            "fitted in {} blocks: a forest over all rows, each tree of about {tree_rows} rows drawn from all blocks; nuisances are \
-             learned from the {assessed_rows} rows of the first block, a random part of all; averages and overlap are over all rows",
+            "fitted in {} blocks: one model over all rows, whose trees of effects see about {tree_rows} rows each, drawn from all \
+             blocks; the nuisances of averages are learned from the {assessed_rows} rows of the first block, a random part of all; \
+             averages and overlap are over all rows",
             facts.n_blocks()
         ));
         notes.push(format!(
