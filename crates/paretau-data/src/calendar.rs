@@ -116,7 +116,7 @@ impl std::str::FromStr for DateOrder {
 
 /// Parses a date with `/`, `-`, `.` or blanks between its parts, months as numbers or names, perhaps with a time
 /// of day. A year of four digits that comes first and a month's name settle the order whatever `order` is. Years of two
-/// digits lie between 1970 and 2069.
+/// digits lie between 1930 and 2029, as in spreadsheets.
 pub(crate) fn parse_date(cell: &str, order: DateOrder) -> Option<f64> {
     let cell = cell.trim();
     if let Some(days) = parse_iso(cell.as_bytes()) {
@@ -157,7 +157,7 @@ pub(crate) fn parse_date(cell: &str, order: DateOrder) -> Option<f64> {
     let padded = marks[0] == '/' || named || parts.iter().all(|part| part.len() == 2);
     let year = match (year.len(), digits(year.as_bytes())?) {
         (4, year) => year,
-        (2, year) if padded => year + if year < 70 { 2000 } else { 1900 },
+        (2, year) if padded => year + if year < 30 { 2000 } else { 1900 },
         _ => return None,
     };
     let in_range =

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::fold::{joined, joined_in_words};
 use crate::roles::{
     RoleSpec, arms_in_words, day_codes, days_as_numbers, looks_like_truth, matches_glob, names_rows,
-    numbered_days_in_words, place_of, sentinels,
+    numbered_days_in_words, outcome_in_words, place_of, sentinels,
 };
 use crate::table::{ColumnData, Kind, Table, TableColumn, Text, counts, format_number};
 
@@ -110,14 +110,32 @@ fn describe(table: &Table, column: &TableColumn, spec: &RoleSpec) -> ColumnProfi
             ("category", commonest(text, &counts, &stands), distinct)
         }
     };
-    if distinct == 1 && missing == 0 && n > 1 {
+    if rounds(column) {
+        oddities.push(format!(
+            "holds numbers of more than 15 digits, which are rounded, so that different ones may look the same; add --id {0} if they name \
+             the rows, or --categorical {0}",
+            crate::read::quoted(&column.name)
+        ));
+    } else if distinct == 1 && missing == 0 && n > 1 {
         oddities.push("is the same in every row".to_owned());
+    }
+    if column.name == spec.outcome {
+        oddities.extend(outcome_in_words(table, spec));
     }
     if column.name == spec.treatment {
         oddities.extend(arms_in_words(table, spec));
     }
     let role = role(column, spec, distinct, n - missing);
     ColumnProfile { name: column.name.clone(), kind, range, missing, distinct, oddities, role }
+}
+
+/// Whether whole numbers have more digits than a 64-bit float holds.
+fn rounds(column: &TableColumn) -> bool {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match &column.data {
+        ColumnData::Number(values) if !column.is_date => values.iter().any(|v| v.abs() > EXACT && v.abs() < 1e40),
+        _ => false,
+    }
 }
 
 /// The row of a cell as errors name it: in its own file, where the table comes from several.

@@ -520,7 +520,22 @@ impl Table {
             |column: &TableColumn| self.n_rows > 0 && column.cell(0).is_some_and(|cell| cell.trim() == name);
         let only = known.first().filter(|_| known.len() == 1);
         let parts: Vec<&str> = only.map_or(vec![], |names| names.split(['^', '~', '¦', ':', '\u{1}']).collect());
+        let whole_line = only.is_some_and(|line| line.split([',', ';', '\t']).any(|part| part.trim() == name));
+        // Names in the first column and one row for each: `t,0,1,0` above `y,2,3,5`.
+        let first_column: Vec<String> = self.columns.first().map_or(vec![], |column| {
+            let cells = (0..self.n_rows.min(64)).filter_map(|row| column.cell(row));
+            std::iter::once(column.name.clone()).chain(cells).collect()
+        });
+        let is_transposed = header && first_column.len() > 1 && first_column.iter().any(|cell| cell.trim() == name);
         let hint = match paretau_core::nearest(name, known.iter().copied()) {
+            _ if is_transposed => {
+                "it stands in the first column, and the first row holds numbers; exchange rows and columns, so that each row is one \
+                 person"
+                    .to_owned()
+            }
+            _ if whole_line => {
+                "each line of the file stands in quotation marks as a whole; remove them".to_owned()
+            }
             _ if self.columns.iter().any(in_first_row) => {
                 "it stands in the first row below the column names, as where names take two lines; delete the lines above it"
                     .to_owned()

@@ -154,7 +154,10 @@ impl OverlapReport {
     /// The report in a few lines, without its warnings.
     pub fn in_words(&self) -> Vec<String> {
         let (low, high) = self.range;
-        let mut lines = vec![format!("propensities from {low:.3} to {high:.3}")];
+        let (low, high) = (format!("{low:.3}"), format!("{high:.3}"));
+        let range =
+            if low == high { format!("propensities of {low}") } else { format!("propensities from {low} to {high}") };
+        let mut lines = vec![range];
         for (name, arm) in ["control", "treated"].into_iter().zip(&self.arms) {
             let khat =
                 arm.khat.map_or("no tail".to_owned(), |k| format!("k-hat {k:.2} (limit {:.2})", arm.khat_threshold));
@@ -342,8 +345,7 @@ fn overlap_warnings(
             "arms-hardly-overlap",
             format!(
                 "{:.0} % of the rows have a propensity below {} or above {}: the features nearly tell the arms apart, \
-                 and effects rest on extrapolation. Arms so unlike in what was measured may be unlike in what was not, \
-                 which no interval counts, that over the treated no more than others: see `sensitivity`. Check that no feature was \
+                 and effects rest on extrapolation. Arms this different in what was measured may also differ in what was not; no interval covers that, not even the one over the treated: see `sensitivity`. Check that no feature was \
                  measured after treatment.",
                 100.0 * share,
                 options.risk,

@@ -24,6 +24,23 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
+/// A sentence with names in backticks, which become code.
+pub(crate) fn prose(text: &str) -> String {
+    let pieces: Vec<&str> = text.split('`').collect();
+    if pieces.len() % 2 == 0 {
+        return escape(text);
+    }
+    pieces.iter().enumerate().map(|(k, piece)| if k % 2 == 1 { code(piece) } else { escape(piece) }).collect()
+}
+
+/// A command, whose flags stay whole where it goes over several lines.
+pub(crate) fn command(text: &str) -> String {
+    let word = |word: &str| {
+        if word.starts_with("--") { format!("<span class=\"flag\">{}</span>", escape(word)) } else { escape(word) }
+    };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
 /// A name from the data, as code.
 pub(crate) fn code(name: &str) -> String {
     format!("<code>{}</code>", escape(name))

@@ -298,7 +298,7 @@ impl Plot {
                 root.draw_text(name, &style, (left_edge - 6 * FINE as i32, y))?;
             }
             let style = letters(Paint::Muted).pos(Pos::new(HPos::Center, VPos::Bottom));
-            let label = shortened(&self.x.label, width - 8);
+            let label = shortened(&fitting(&self.x.label, width - 8), width - 8);
             let half = (text_width(&label) * FINE) as i32 / 2 + 4 * FINE as i32;
             let middle = i32::midpoint(left_edge, right_edge).min((width * FINE) as i32 - half).max(half);
             root.draw_text(&label, &style, (middle, (height * FINE) as i32 - 2 * FINE as i32))?;
@@ -367,6 +367,15 @@ pub(crate) fn legend_height(rows: &[Vec<(u32, &Key)>]) -> u32 {
 /// Pixels that a text takes, about.
 pub(crate) fn text_width(text: &str) -> u32 {
     (text.chars().count() as f64 * f64::from(LETTERS) * LETTER_WIDTH).ceil() as u32
+}
+
+/// The label of an axis without the column that it names where it is too long: `effect on deaths, percentage points` is then
+/// `effect, percentage points`.
+fn fitting(label: &str, pixels: u32) -> String {
+    match (label.split_once(" on "), label.rsplit_once(", ")) {
+        (Some((what, _)), Some((_, unit))) if text_width(label) > pixels => format!("{what}, {unit}"),
+        _ => label.to_owned(),
+    }
 }
 
 /// The text cut to so many pixels.

@@ -234,7 +234,7 @@ pub struct Averages {
     pub ratios: Option<RatioEstimates>,
 }
 
-/// An average about which the data can hardly speak.
+/// An average about which the data hold little information.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Extrapolated {
     /// Over whom it is taken.

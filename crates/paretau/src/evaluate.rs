@@ -143,8 +143,7 @@ impl HeldOutScores {
         let at_least: BTreeMap<_, _> = limited.collect();
         if !at_least.is_empty() {
             notes.push(format!(
-                "a row's outcome is missing from its own out-of-bag prediction, which draws {} down: they have a one-sided 95 % \
-                 lower limit in place of an error; score rows that were kept aside for an interval",
+                "an out-of-bag prediction never saw the row's own outcome, which biases {} downwards: they have a one-sided 95 % lower limit instead of an error; for an interval, score rows that were kept aside",
                 METRICS.iter().map(|m| m.name).filter(|name| at_least.contains_key(name)).collect::<Vec<_>>().join(", ")
             ));
         }

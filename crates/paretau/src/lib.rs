@@ -104,7 +104,7 @@ pub use report::{records, report, report_with};
 pub use roles_test::{RolesOptions, TestedRole, TestedRoles, test_roles};
 pub use scored_rows::{Coefficient, Ranked, ScoredRows};
 pub use sensitivity::{FeatureBenchmark, Sensitivity, SensitivityRequest, sensitivity};
-pub use summary::four_digits;
+pub use summary::{alike, four_digits};
 pub use threads::with_threads;
 
 // The vocabulary of tables, estimators and results.

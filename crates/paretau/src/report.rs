@@ -68,7 +68,7 @@ pub fn records(model: &Model) -> ModelRecords {
         scope: averages.and_then(|found| found.reason.clone()),
         asked: averages.is_some_and(|found| found.asked.is_some()),
         second_opinion: averages.and_then(second_opinion),
-        more: averages.map_or_else(Vec::new, more),
+        more: averages.map_or_else(Vec::new, |averages| more(averages, !about.further_arms().is_empty())),
         groups: about.groups.iter().flat_map(|found| found.groups.iter().map(asked_group)).collect(),
         projection: about.projection.iter().flatten().map(|c| (c.name.clone(), interval(c.estimate))).collect(),
         further_arms: about.treated().skip(1).map(|(_, arm, found)| further_arm(arm, &found.averages)).collect(),
@@ -110,13 +110,13 @@ fn second_opinion(averages: &Averages) -> Option<Interval> {
     averages.targeted.filter(|_| is_about_everyone(averages)).map(interval)
 }
 
-/// What else is known about the average over everyone.
-fn more(averages: &Averages) -> Vec<String> {
+/// What else is known about the average over everyone, which are the people of two arms where there are `several`.
+fn more(averages: &Averages, several: bool) -> Vec<String> {
     if !is_about_everyone(averages) {
         return vec![];
     }
     let averages = Averages { targeted: None, ..averages.clone() };
-    averages.more_in_words().iter().map(|line| sentence(line)).collect()
+    averages.more_in_words(several).iter().map(|line| sentence(line)).collect()
 }
 
 fn interval(e: Estimate) -> Interval {

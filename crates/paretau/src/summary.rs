@@ -33,7 +33,7 @@ impl Model {
             }
             lines.push(headline(about, &found.averages));
             lines.extend(other_averages(&found.averages));
-            lines.extend(found.averages.more_in_words());
+            lines.extend(found.averages.more_in_words(several));
             if k == 1 {
                 lines.extend(about.groups.iter().flat_map(group_lines));
                 lines.extend(about.projection.iter().flat_map(|found| projection_lines(found)));
@@ -86,13 +86,13 @@ fn headline(about: &About, averages: &Averages) -> String {
     match averages.headline() {
         None => format!("no average effect {what} is reported: {reason}"),
         Some((population, e)) => {
-            let (value, lo, hi) = (four_digits(e.value), four_digits(e.lo), four_digits(e.hi));
+            let [value, lo, hi] = alike([e.value, e.lo, e.hi]);
             match population {
                 asked if averages.asked.is_some() => {
                     let over =
                         if asked == Population::Ate { String::new() } else { format!(" over {}", asked.words()) };
                     let but = averages.reason.as_deref().map_or_else(String::new, |reason| {
-                        format!("; asked for, but the data can hardly speak about it: {reason}")
+                        format!("; asked for, but the data hold little information about it: {reason}")
                     });
                     format!("average effect {what}{over}: {value} (95 % interval {lo} to {hi}){but}")
                 }
@@ -107,20 +107,22 @@ fn headline(about: &About, averages: &Averages) -> String {
 }
 
 impl Averages {
-    /// What else is known about the average over everyone: the second opinion and, for yes/no outcomes, ratios.
-    pub(crate) fn more_in_words(&self) -> Vec<String> {
+    /// What else is known about the average over everyone: the second opinion and, for yes/no outcomes, ratios. Of `several` arms,
+    /// those are the people of two of them.
+    pub(crate) fn more_in_words(&self, several: bool) -> Vec<String> {
+        let whom = if several { "everyone in these two arms" } else { "everyone" };
         let speaks = self.extrapolates(Population::Ate).is_none() || self.asked == Some(Population::Ate);
         let targeted = self
             .targeted
             .filter(|_| speaks)
-            .map(|e| format!("second opinion on the average over everyone (targeted): {}", with_interval(&e)));
+            .map(|e| format!("second opinion on the average over {whom} (targeted): {}", with_interval(&e)));
         let ratios = self.ratios.filter(|_| speaks).map(|r| {
             let named = |name: &str, e: Option<Estimate>| e.map(|e| format!("{name} {}", with_interval(&e)));
             let parts = [
                 Some(format!(
-                    "probability of the outcome over everyone {} without treatment, {} with it",
-                    four_digits(r.control.value),
-                    four_digits(r.treated.value)
+                    "probability of the outcome over {whom} {} % without treatment, {} % with it",
+                    four_digits(100.0 * r.control.value),
+                    four_digits(100.0 * r.treated.value)
                 )),
                 named("risk ratio", r.risk_ratio),
                 named("odds ratio", r.odds_ratio),
@@ -145,14 +147,10 @@ fn group_lines(found: &GroupEffects) -> Vec<String> {
             g.n[0], g.n[1], g.effective[0], g.effective[1]
         );
         match (&g.effect, g.band) {
-            (Some(effect), Some((lo, hi))) => format!(
-                "  {} {}: {}; band {} to {}; {rows}",
-                g.column,
-                g.level,
-                with_interval(effect),
-                four_digits(lo),
-                four_digits(hi)
-            ),
+            (Some(effect), Some((band_lo, band_hi))) => {
+                let [value, lo, hi, band_lo, band_hi] = alike([effect.value, effect.lo, effect.hi, band_lo, band_hi]);
+                format!("  {} {}: {value} ({lo} to {hi}); band {band_lo} to {band_hi}; {rows}", g.column, g.level)
+            }
             _ => format!("  {} {}: no estimate: {}", g.column, g.level, g.reason.as_deref().unwrap_or("too few rows")),
         }
     }));
@@ -167,7 +165,24 @@ fn projection_lines(found: &[Coefficient]) -> Vec<String> {
 }
 
 fn with_interval(estimate: &Estimate) -> String {
-    format!("{} ({} to {})", four_digits(estimate.value), four_digits(estimate.lo), four_digits(estimate.hi))
+    let [value, lo, hi] = alike([estimate.value, estimate.lo, estimate.hi]);
+    format!("{value} ({lo} to {hi})")
+}
+
+/// Numbers that belong together, as an estimate and its interval do: four significant digits of the largest, and as many decimals
+/// for all.
+pub fn alike<const N: usize>(values: [f64; N]) -> [String; N] {
+    let largest = values.iter().map(|v| v.abs()).filter(|v| v.is_finite()).fold(0.0, f64::max);
+    if !(1e-3..1e7).contains(&largest) {
+        return values.map(four_digits);
+    }
+    let decimals = (3 - largest.log10().floor() as i32).clamp(0, 6) as usize;
+    values.map(|value| {
+        let shown = format!("{value:.decimals$}");
+        // Zero has no sign.
+        let is_zero = shown.bytes().all(|b| matches!(b, b'-' | b'0' | b'.'));
+        if is_zero { shown.trim_start_matches('-').to_owned() } else { shown }
+    })
 }
 
 /// A number with four significant digits, in plain notation where that is readable.
@@ -186,6 +201,15 @@ pub fn four_digits(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_that_belong_together_have_as_many_decimals() {
+        assert_eq!(alike([-773.3, -1832.4, 285.44]), ["-773", "-1832", "285"]);
+        assert_eq!(alike([2.0267, -0.1243, 4.178]), ["2.027", "-0.124", "4.178"]);
+        assert_eq!(alike([0.07615, 0.06961, 0.0827]), ["0.07615", "0.06961", "0.08270"]);
+        assert_eq!(alike([-1e-9, -2.0, 2.0]), ["0.000", "-2.000", "2.000"]);
+        assert_eq!(alike([1e-9, 0.0, 2e-9]), ["1.000e-9", "0", "2.000e-9"]);
+    }
 
     #[test]
     fn numbers_keep_four_digits() {

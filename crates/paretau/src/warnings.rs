@@ -151,7 +151,7 @@ fn imbalance(overlap: &OverlapReport, findings: &ArmFindings) -> Option<Warning>
     Some(Warning {
         code: "arms-not-balanced".to_owned(),
         message: format!(
-            "{count} of {} still {verb} between the arms after weighting by the propensity, most of all {}, {apart}: the \
+            "{count} of {} still {verb} between the arms by more than chance after weighting by the propensity, most of all {}, {apart}: the \
              propensities do not make the arms alike, so the answer leans on the outcome model.",
             findings.n_balanced, worst.name
         ),

@@ -17,7 +17,8 @@ pub(crate) fn run(args: &CheckArgs, common: &Common) -> Result<()> {
         return output::json(&json!({ "rows": table.n_rows(), "notes": table.notes, "columns": columns }));
     }
     let rows: Vec<Vec<String>> = columns.iter().map(row).collect();
-    let mut lines = vec![format!("{} rows, {} columns", table.n_rows(), columns.len())];
+    let count = |n: usize, of: &str| if n == 1 { format!("1 {of}") } else { format!("{n} {of}s") };
+    let mut lines = vec![format!("{}, {}", count(table.n_rows(), "row"), count(columns.len(), "column"))];
     lines.extend(table.notes.iter().cloned());
     lines.push(output::table(&["column", "kind", "range", "missing", "distinct", "role"], &rows));
     let odd = columns.iter().flat_map(|c| c.oddities.iter().map(move |what| format!("`{}`: {what}", c.name)));

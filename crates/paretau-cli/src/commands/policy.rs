@@ -50,7 +50,10 @@ pub(crate) fn run(args: &PolicyArgs, common: &Common) -> Result<()> {
         return output::json(&serde_json::to_value(&policy)?);
     }
     let estimate = |score: &paretau::nuisance::Score| match score.interval(0.95) {
-        Some((lo, hi)) => format!("{} ({} to {})", output::number(score.value), output::number(lo), output::number(hi)),
+        Some((lo, hi)) => {
+            let [value, lo, hi] = paretau::alike([score.value, lo, hi]);
+            format!("{value} ({lo} to {hi})")
+        }
         None => output::number(score.value),
     };
     let rows: Vec<Vec<String>> = (policy.policies.iter())

@@ -40,12 +40,10 @@ pub(crate) fn run(args: &RefuteArgs, common: &Common) -> Result<()> {
         })
         .collect();
     let (lo, hi) = found.interval.unwrap_or((found.ate.value, found.ate.value));
+    let [value, lo, hi] = paretau::alike([found.ate.value, lo, hi]);
     output::text(&format!(
-        "{} rows, average effect {} ({} to {}), {} replicates per check\n{}",
+        "{} rows, average effect {value} ({lo} to {hi}), {} replicates per check\n{}",
         found.n_rows,
-        output::number(found.ate.value),
-        output::number(lo),
-        output::number(hi),
         found.replicates,
         output::table(&["check", "expected", "found", "spread", "p", "verdict", "meaning"], &rows)
     ))

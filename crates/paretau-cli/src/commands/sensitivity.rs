@@ -29,7 +29,7 @@ pub(crate) fn run(args: &SensitivityArgs, common: &Common) -> Result<()> {
         return output::json(&serde_json::to_value(&found)?);
     }
     let number = output::number;
-    let pair = |(lo, hi): (f64, f64)| format!("{} to {}", number(lo), number(hi));
+    let pair = |(lo, hi): (f64, f64)| paretau::alike([lo, hi]).join(" to ");
     let times = |k: Option<f64>| k.map_or("> 1000".to_owned(), |k| format!("{k:.2}"));
     let benchmarks: Vec<Vec<String>> = (found.benchmarks.iter())
         .map(|b| {
@@ -39,19 +39,25 @@ pub(crate) fn run(args: &SensitivityArgs, common: &Common) -> Result<()> {
         })
         .collect();
     let marginal: Vec<Vec<String>> =
-        (found.marginal.iter()).map(|m| vec![number(m.lambda), pair((m.low, m.high)), pair(m.interval)]).collect();
+        (found.marginal.iter()).map(|m| vec![m.lambda.to_string(), pair((m.low, m.high)), pair(m.interval)]).collect();
     let shown = if benchmarks.is_empty() {
         String::new()
     } else {
         let header = ["feature", "cf_y", "cf_d", "shift", "times to erase", "times to reach the interval"];
         format!("\n\nobserved features, each left out in turn\n{}", output::table(&header, &benchmarks))
     };
+    let average = found.interval.map_or_else(
+        || number(found.ate.value),
+        |(lo, hi)| {
+            let [value, lo, hi] = paretau::alike([found.ate.value, lo, hi]);
+            format!("{value} ({lo} to {hi})")
+        },
+    );
     output::text(&format!(
-        "{} rows, average effect {} ({})\n{}\n\nwith a hidden cause of cf_y {}, cf_d {}: {} (95 % bounds {}){shown}\n\n\
+        "{} rows, average effect {}\n{}\n\nwith a hidden cause of cf_y {}, cf_d {}: {} (95 % bounds {}){shown}\n\n\
          odds of treatment changed by up to a factor\n{}",
         found.n_rows,
-        number(found.ate.value),
-        found.interval.map(pair).unwrap_or_default(),
+        average,
         found.words.join("\n"),
         found.strength.0,
         found.strength.1,

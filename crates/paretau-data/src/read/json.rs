@@ -1,12 +1,15 @@
 //! JSON as delimited text in memory: rows as objects, one per line or in a list, and the shapes in which data frames are
 //! written, column by column.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
 use paretau_core::{Error, Result};
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::limit::Budget;
@@ -25,18 +28,25 @@ pub(super) fn json(path: &Path, max_memory: u64) -> Result<Input> {
     let size = super::source::open(path)?.metadata().map_or(0, |about| about.len());
     // Its values as a tree take several times as much as its text.
     Budget::new(path, max_memory).check("its values", size.saturating_mul(8))?;
-    let mut text = String::new();
+    let mut bytes = vec![];
     // Devices and pipes tell no size; a byte more than the limit shows that there is too much.
-    let read =
-        File::open(path).and_then(|file| file.take((max_memory / 8).saturating_add(1)).read_to_string(&mut text));
+    let read = File::open(path).and_then(|file| file.take((max_memory / 8).saturating_add(1)).read_to_end(&mut bytes));
     read.map_err(|source| Error::Io { path: path.to_owned(), source })?;
-    Budget::new(path, max_memory).check("its values", (text.len() as u64).saturating_mul(8))?;
+    Budget::new(path, max_memory).check("its values", (bytes.len() as u64).saturating_mul(8))?;
+    super::source::check_is_text(path, &bytes)?;
+    let text = String::from_utf8(bytes).map_err(|e| {
+        let line = e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
+        let message = format!("(line {line}) holds bytes that are not UTF-8 text; save the file again as UTF-8");
+        file_error(path, None, None, message)
+    })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let text = &*nan_as_null(text);
     let rows = if text.trim_start().starts_with('[') {
-        serde_json::from_str(text).map_err(|e| {
+        let rows: Vec<UniqueNames> = serde_json::from_str(text).map_err(|e| {
             let message = format!("(line {}) is not a JSON array of objects ({e}); {REMEDY}", e.line());
             file_error(path, None, None, message)
-        })?
+        })?;
+        rows.into_iter().map(|row| row.0).collect()
     } else {
         // Objects on several lines are no one object, which the second of them shows at once.
         match serde_json::from_str::<Row>(text).ok().map(|whole| of_columns(path, whole)).transpose()? {
@@ -47,12 +57,66 @@ pub(super) fn json(path: &Path, max_memory: u64) -> Result<Input> {
     spell(path, rows)
 }
 
+/// `NaN`, which JSON does not know and Python writes, as `null`; texts stay as they are.
+fn nan_as_null(text: &str) -> Cow<'_, str> {
+    if !text.contains("NaN") {
+        return Cow::Borrowed(text);
+    }
+    let (mut out, mut copied) = (String::with_capacity(text.len() + 16), 0);
+    let (mut quoted, mut escaped) = (false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = quoted,
+            b'"' => quoted = !quoted,
+            b'N' if !quoted && text[at..].starts_with("NaN") => {
+                out += &text[copied..at];
+                out += "null";
+                copied = at + "NaN".len();
+            }
+            _ => {}
+        }
+    }
+    out += &text[copied..];
+    Cow::Owned(out)
+}
+
+/// A row whose names are all different; JSON itself would keep the last value of a name.
+struct UniqueNames(Row);
+
+impl<'de> Deserialize<'de> for UniqueNames {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Names;
+
+        impl<'de> Visitor<'de> for Names {
+            type Value = UniqueNames;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "an object of names and values")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut entries: M) -> Result<Self::Value, M::Error> {
+                let mut row = Row::new();
+                while let Some((name, value)) = entries.next_entry::<String, Value>()? {
+                    if row.contains_key(&name) {
+                        return Err(M::Error::custom(format!("the name `{name}` stands twice in one object")));
+                    }
+                    row.insert(name, value);
+                }
+                Ok(UniqueNames(row))
+            }
+        }
+
+        from.deserialize_map(Names)
+    }
+}
+
 fn of_lines(path: &Path, text: &str) -> Result<Vec<Row>> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .enumerate()
         .map(|(row, (k, line))| {
-            serde_json::from_str(line).map_err(|e| {
+            serde_json::from_str(line).map(|row: UniqueNames| row.0).map_err(|e| {
                 let message = format!(
                     "(line {}) is not a JSON object ({e}); write one object per line, or an array of objects",
                     k + 1

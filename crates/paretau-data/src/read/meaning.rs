@@ -108,6 +108,12 @@ fn are_strays(levels: &Levels<'_>, strays: &[usize], values: usize) -> bool {
     (values > cells || n_texts - texts >= FEW_TEXTS) && (texts <= FEW_TEXTS || cells * FEW_CELLS <= cells + values)
 }
 
+/// Whether a cell has two values. Where each notation reads cells that the other one does not, the column mixes them.
+fn conflict(values: &[Option<f64>], others: &[Option<f64>]) -> bool {
+    values.iter().zip(others).any(|(value, other)| value.is_some() && other.is_some() && value != other)
+        && values.iter().zip(others).all(|(value, other)| value.is_some() == other.is_some())
+}
+
 /// The cells that are numbers in the best notation, and what follows if they are many enough.
 fn numbers(levels: &Levels<'_>, options: &ReadOptions) -> (usize, Option<Meaning>) {
     let parts: Vec<Option<Parts<'_>>> = levels.text.levels.iter().map(|level| Parts::of(level)).collect();
@@ -145,7 +151,7 @@ fn numbers(levels: &Levels<'_>, options: &ReadOptions) -> (usize, Option<Meaning
         ..Notation::default()
     };
     let Some(&(first, values)) = best.first() else { return (0, None) };
-    let other = best.iter().find(|(_, other)| other != values).map(|(marks, _)| *marks);
+    let other = best.iter().find(|(_, other)| conflict(values, other)).map(|(marks, _)| *marks);
     let first = notation(*first);
     let strays = strays_of(levels, &parts, &first);
     // Yes and no stand among zeros and ones, not among other numbers.
@@ -231,12 +237,14 @@ fn dates(levels: &Levels<'_>, options: &ReadOptions) -> (usize, Option<Meaning>)
     let Some((order, values)) = best.first() else { return (0, None) };
     let notation = |order: DateOrder| Notation { dates: Some(order), ..Notation::default() };
     let strays = levels.strays(&notation(*order));
-    if !are_strays(levels, &strays, most) {
+    // Dates of two orders are dates all the same, never categories.
+    let is_date = |k: &usize| ORDERS.iter().any(|&order| parse_date(&levels.text.levels[*k], order).is_some());
+    if !are_strays(levels, &strays, most) && !strays.iter().all(is_date) {
         return (most, None);
     }
     // Germans write 1.2.2024 and never mean January.
     let dotted = used.iter().zip(values).any(|(&k, v)| v.is_some() && levels.text.levels[k].matches('.').count() == 2);
-    let other = best.iter().find(|(_, other)| other != values).filter(|_| !dotted);
+    let other = best.iter().find(|(_, other)| conflict(values, other)).filter(|_| !dotted);
     let meaning = match other {
         Some((other, _)) => Meaning::Unclear([notation(*order), notation(*other)]),
         None => {

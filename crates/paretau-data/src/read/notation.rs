@@ -64,7 +64,22 @@ impl Notation {
 
 /// Words that mean a missing cell in a column of numbers or dates. Among texts they may be an answer of their own
 /// (`None` of several options), which is why they are not missing everywhere.
-const MISSING_AMONG_NUMBERS: [&str; 8] = ["none", "<na>", "(null)", "\\n", "#na", "n.a.", "n.a", "nil"];
+const MISSING_AMONG_NUMBERS: [&str; 14] = [
+    "none",
+    "<na>",
+    "(null)",
+    "\\n",
+    "#na",
+    "n.a.",
+    "n.a",
+    "nil",
+    "1.#ind",
+    "-1.#ind",
+    "1.#qnan",
+    "-1.#qnan",
+    "1.#nan",
+    "-nan(ind)",
+];
 
 /// Whether a cell of a column of numbers or dates stands for nothing.
 pub(crate) fn is_missing_among_numbers(cell: &[u8]) -> bool {
@@ -83,11 +98,11 @@ const CURRENCIES: [&str; 29] = [
 ];
 
 /// Units that are known by name; one of them in most cells of a column makes the others stand out.
-const UNITS: [&str; 62] = [
+const UNITS: [&str; 65] = [
     "%", "‰", "kr", "Fr.", "kg", "g", "mg", "µg", "μg", "ug", "t", "lb", "lbs", "oz", "st", "km", "m", "cm", "mm",
     "µm", "nm", "mi", "ft", "in", "yd", "l", "dl", "ml", "µl", "mmHg", "mm Hg", "kPa", "bpm", "mmol/l", "mg/dl",
     "g/dl", "g/l", "kg/m2", "kg/m²", "m2", "m²", "°C", "°F", "°", "K", "years", "year", "yrs", "yr", "y", "months",
-    "weeks", "days", "d", "hours", "h", "min", "s", "ms", "kcal", "kWh", "km/h",
+    "weeks", "days", "d", "hours", "h", "min", "s", "ms", "kcal", "kWh", "km/h", "minutes", "seconds", "percent",
 ];
 
 /// Whether a unit is known by name.
@@ -95,9 +110,26 @@ pub(crate) fn is_known_unit(unit: &str) -> bool {
     CURRENCIES.iter().chain(&UNITS).any(|known| same_unit(known, unit))
 }
 
-/// Whether two units are the same, written alike or not.
+/// Whether two units are the same, written alike or not: `KG` and `kg`, `1 day` and `2 days`, `$` and `USD`.
 pub(crate) fn same_unit(a: &str, b: &str) -> bool {
-    a == b || a.to_lowercase() == b.to_lowercase()
+    a == b || usual_unit(a) == usual_unit(b)
+}
+
+/// A unit in small letters, in the singular, and by the commonest of its names.
+fn usual_unit(unit: &str) -> String {
+    let lower = unit.to_lowercase();
+    let singular =
+        lower.strip_suffix('s').filter(|rest| rest.len() >= 2 && rest.bytes().all(|b| b.is_ascii_lowercase()));
+    match singular.unwrap_or(&lower) {
+        "percent" | "pct" => "%",
+        "usd" | "us$" => "$",
+        "eur" => "€",
+        "gbp" => "£",
+        "ug" | "μg" => "µg",
+        "yr" => "year",
+        other => other,
+    }
+    .to_owned()
 }
 
 /// A cell taken apart: sign, unit, and the digits with their marks.
@@ -113,7 +145,9 @@ impl<'a> Parts<'a> {
     pub(crate) fn of(cell: &'a str) -> Option<Self> {
         // Spreadsheets keep a number as text behind an apostrophe; some programs quote with apostrophes.
         let cell = cell.trim();
-        let quoted = cell.strip_prefix('\'').and_then(|inner| inner.strip_suffix('\''));
+        let quoted = [('\'', '\''), ('“', '”'), ('„', '“'), ('‘', '’')]
+            .iter()
+            .find_map(|&(open, close)| cell.strip_prefix(open)?.strip_suffix(close));
         let mut rest = quoted.unwrap_or(cell).trim_start_matches('\'').trim();
         let mut negative = false;
         // Accountants write negative amounts in brackets.
@@ -125,23 +159,40 @@ impl<'a> Parts<'a> {
             (plain.or_else(|| text.strip_prefix('+')).unwrap_or(text), plain.is_some())
         };
         let (after_sign, minus) = signed(rest);
-        let start = after_sign.find(|c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | '-' | '−' | '+'))?;
+        let start = after_sign.find(|c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | '-' | '−' | '+' | '('))?;
         let prefix = after_sign[..start].trim();
-        if !prefix.is_empty() && !CURRENCIES.iter().any(|known| same_unit(known, prefix)) {
+        let is_currency = |text: &str| CURRENCIES.iter().any(|known| same_unit(known, text));
+        if !prefix.is_empty() && !is_currency(prefix) {
             return None;
         }
-        let (number, second) =
+        let (number, mut second) =
             if prefix.is_empty() { (&after_sign[start..], false) } else { signed(&after_sign[start..]) };
+        // The brackets around the digits alone: `$(3.50)`, `(3,50) €`.
+        let bracketed = number.strip_prefix('(').and_then(|inner| inner.split_once(')'));
+        let (number, behind) = match bracketed {
+            Some(_) if second || number.contains(char::is_alphabetic) => return None,
+            Some((inner, behind)) => (inner.trim(), behind),
+            None => (number, ""),
+        };
+        second |= bracketed.is_some();
         if usize::from(negative) + usize::from(minus) + usize::from(second) > 1 {
             return None;
         }
         let end = digits_end(number);
         let (digits, mut suffix) = (number[..end].trim_end(), number[end..].trim());
-        // Accounting programs write the minus behind the amount; `3-` is a grade or a range without an end.
-        let is_amount = digits.len() > 1;
-        if let Some(before) = suffix.strip_suffix(['-', '−']).filter(|_| is_amount && !(negative || minus || second))
-        {
-            (suffix, negative) = (before.trim_end(), true);
+        if bracketed.is_some() {
+            if !suffix.is_empty() {
+                return None;
+            }
+            suffix = behind.trim();
+        }
+        // Accounting programs write the minus behind the amount, before or behind the currency; `3-` is a grade or a range
+        // without an end.
+        let is_amount = digits.len() > 1 && !(negative || minus || second);
+        let before_minus = suffix.strip_suffix(['-', '−']);
+        let behind_minus = suffix.strip_prefix(['-', '−']).filter(|unit| is_currency(unit.trim()));
+        if let Some(unit) = before_minus.or(behind_minus).filter(|_| is_amount) {
+            (suffix, negative) = (unit.trim(), true);
         }
         if digits.is_empty() || (!prefix.is_empty() && !suffix.is_empty()) || !is_unit(suffix) {
             return None;
@@ -262,6 +313,14 @@ mod tests {
             ("'12.5'", '.', None, Some(12.5)),
             ("'-12.5'", '.', None, Some(-12.5)),
             ("-12-", '.', None, None),
+            ("“12.5”", '.', None, Some(12.5)),
+            ("12.5”", '.', None, None),
+            ("12-18", '.', None, None),
+            ("(12", '.', None, None),
+            ("12)", '.', None, None),
+            ("((12))", '.', None, None),
+            ("(a) 12", '.', None, None),
+            ("-(12.5)", '.', None, None),
             ("3-", '.', None, None),
             ("1,5e3", ',', None, Some(1500.0)),
             ("1,5e-3", ',', None, Some(0.0015)),
@@ -295,10 +354,25 @@ mod tests {
             ("US$ 7", "US$", 7.0),
             ("1e3kg", "kg", 1000.0),
             ("5e", "e", 5.0),
+            ("$(3.50)", "$", -3.5),
+            ("(3.50) €", "€", -3.5),
+            ("3.50- €", "€", -3.5),
+            ("3.50-€", "€", -3.5),
+            ("3.50 €-", "€", -3.5),
         ] {
             let parts = Parts::of(cell);
             assert_eq!(parts.map(|p| p.unit), Some(unit), "{cell}");
             assert_eq!(parts.and_then(|p| p.number('.', None)), Some(want), "{cell}");
+        }
+    }
+
+    #[test]
+    fn units_have_several_names() {
+        for (a, b) in [("lb", "lbs"), ("day", "days"), ("yrs", "years"), ("%", "percent"), ("$", "USD"), ("KG", "kg")] {
+            assert!(same_unit(a, b), "{a} and {b}");
+        }
+        for (a, b) in [("m", "ms"), ("g", "kg"), ("€", "$"), ("cm", "m"), ("l", "lbs")] {
+            assert!(!same_unit(a, b), "{a} and {b}");
         }
     }
 }

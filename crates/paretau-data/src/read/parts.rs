@@ -1,7 +1,7 @@
 //! Data that lie in several files: a folder of them, a glob such as `part-*.parquet`, and folders named `column=value`,
 //! whose names are cells of a column. One list of files, sorted by their paths, so that the rows have one order.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use paretau_core::{Error, Result};
@@ -211,11 +211,20 @@ fn same_format(root: &Path, found: &[PathBuf]) -> Result<()> {
             let message = format!(
                 "is of another format than {}; name files of one format, e.g. '{}'",
                 of.display(),
-                root.join("*.parquet").display()
+                root.join(format!("*.{}", commonest_ending(found))).display()
             );
             Err(file_error(&root.join(other), None, None, message))
         }
     }
+}
+
+/// The ending that most of the files have, the first by its letters of several.
+fn commonest_ending(found: &[PathBuf]) -> String {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for ending in found.iter().filter_map(|path| path.extension()) {
+        *counts.entry(ending.to_string_lossy().to_lowercase()).or_insert(0) += 1;
+    }
+    counts.into_iter().rev().max_by_key(|(_, count)| *count).map_or_else(|| "csv".to_owned(), |(ending, _)| ending)
 }
 
 /// Whether a file may hold data by its name. Names that begin with a dot or an underscore are notes of whoever wrote the
@@ -226,8 +235,9 @@ fn is_data(name: &str) -> bool {
     !is_hidden(name) && (spelled || Format::from_path(Path::new(name)).is_ok())
 }
 
+/// Notes and locks of programs: `.DS_Store`, `_SUCCESS`, and `~$book.xlsx` beside a workbook that is open.
 fn is_hidden(name: &str) -> bool {
-    name.starts_with(['.', '_'])
+    name.starts_with(['.', '_']) || name.starts_with("~$")
 }
 
 /// A name in a folder.

@@ -117,7 +117,7 @@ impl Input {
             Self::Memory(_, bytes) => (Box::new(Cursor::new(bytes.clone())), None),
             Self::Stream(_) => (Box::new(std::io::stdin()), None),
         };
-        let head = peek(&mut raw, 4).map_err(io)?;
+        let head = peek(&mut raw, HEAD).map_err(io)?;
         check_is_text(path, &head)?;
         if !head.starts_with(&[0x1f, 0x8b]) {
             let rest = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head).to_vec();
@@ -126,7 +126,7 @@ impl Input {
         let compressed = BufReader::with_capacity(1 << 16, Cursor::new(head).chain(raw));
         // Several gzip members in one file are one text, as `cat a.gz b.gz` makes them.
         let mut text = flate2::bufread::MultiGzDecoder::new(compressed);
-        let head = peek(&mut text, 4).map_err(|e| damaged_gzip(path, &e))?;
+        let head = peek(&mut text, HEAD).map_err(|e| damaged_gzip(path, &e))?;
         check_is_text(path, &head)?;
         let rest = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head).to_vec();
         Ok(Opened { text: self.bounded(Cursor::new(rest).chain(text)), gzip: true, count })
@@ -207,6 +207,9 @@ pub(crate) fn damaged_gzip(path: &Path, error: &std::io::Error) -> Error {
     )
 }
 
+/// First bytes that show what a file is.
+const HEAD: usize = 16;
+
 /// Up to `n` first bytes.
 fn peek(reader: &mut impl Read, n: usize) -> std::io::Result<Vec<u8>> {
     let mut head = vec![0; n];
@@ -224,14 +227,22 @@ fn peek(reader: &mut impl Read, n: usize) -> std::io::Result<Vec<u8>> {
 }
 
 /// Refuses well-known formats that are not text, with the ending that they should have.
-fn check_is_text(path: &Path, head: &[u8]) -> Result<()> {
+pub(crate) fn check_is_text(path: &Path, head: &[u8]) -> Result<()> {
+    let start: Vec<u8> = head.iter().take(HEAD).map(u8::to_ascii_lowercase).collect();
     let what = match head {
+        _ if ["<html", "<!doctype", "<table", "<?xml"].iter().any(|tag| start.starts_with(tag.as_bytes())) => {
+            "is a web page (HTML or XML); open it in a spreadsheet program and save it as CSV"
+        }
+        [b'%', b'P', b'D', b'F', ..] => "is a PDF; export the table as CSV from the program that made it",
+        [b'{', b'\\', b'r', b't', b'f', ..] => "is formatted text (RTF); save it as plain text",
+        [0xd0, 0xcf, 0x11, 0xe0, ..] => "is an older Excel workbook; name it .xls, or save it as CSV",
+        [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => "is UTF-32 text; save it again as UTF-8",
         [b'P', b'A', b'R', b'1', ..] => "is a Parquet file; name it .parquet",
         [b'A', b'R', b'R', b'O', ..] => "is an Arrow file; name it .arrow",
         [b'P', b'K', 3, 4, ..] => {
             "is a zip archive (a spreadsheet or .npz?); save it as CSV, or name a NumPy archive .npz"
         }
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "is UTF-16 text; save it again as UTF-8",
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "is UTF-16 text; save it again as UTF-8, in Excel as `CSV UTF-8`",
         [0x28, 0xb5, 0x2f, 0xfd, ..] => "is compressed with zstd; decompress it or use gzip",
         _ => return Ok(()),
     };

@@ -58,11 +58,17 @@ fn workbook(path: &Path, sheet: Option<&str>, max_memory: u64) -> Result<(Input,
     }
     if is_archive {
         let mut archive = Archive::open(path)?;
-        let mut unpacked = 0_u64;
+        let (mut unpacked, mut content) = (0_u64, None);
         for index in 0..archive.len() {
-            unpacked = unpacked.saturating_add(archive.member(index, |_, size, _| Ok(size))?);
+            let size = |name: &str, size: u64, _: &mut dyn std::io::Read| Ok((size, name == "content.xml"));
+            let (size, is_content) = archive.member(index, size)?;
+            unpacked = unpacked.saturating_add(size);
+            content = content.or(is_content.then_some(index));
         }
         budget.check("its sheets", unpacked)?;
+        if let Some(index) = content {
+            check_merged_rows(path, &mut archive, index, unpacked)?;
+        }
     }
     let unread = |e: calamine::Error| {
         let message =
@@ -71,9 +77,14 @@ fn workbook(path: &Path, sheet: Option<&str>, max_memory: u64) -> Result<(Input,
     };
     let mut book = calamine::open_workbook_auto(path).map_err(unread)?;
     let names = book.sheet_names();
+    let visible: Vec<String> = (book.sheets_metadata().iter())
+        .filter(|sheet| sheet.visible == calamine::SheetVisible::Visible && sheet.typ == calamine::SheetType::WorkSheet)
+        .map(|sheet| sheet.name.clone())
+        .collect();
     let found = match sheet {
         Some(wanted) => names.iter().find(|name| name.trim().eq_ignore_ascii_case(wanted.trim())),
-        None => names.first(),
+        // A hidden sheet holds lists for menus and the like.
+        None => visible.first().or(names.first()),
     };
     let Some(name) = found else {
         let wanted = sheet.map_or_else(|| "has no sheet".to_owned(), |sheet| format!("has no sheet `{sheet}`"));
@@ -91,6 +102,15 @@ fn workbook(path: &Path, sheet: Option<&str>, max_memory: u64) -> Result<(Input,
         budget.check("its sheet", table_bytes(rows, columns).saturating_mul(4))?;
     }
     let mut range = book.worksheet_range(name).map_err(unread)?;
+    if let Some((row, column)) = unreckoned(&range, &book.worksheet_formula(name).map_err(unread)?) {
+        let message = format!(
+            "its sheet `{name}` holds a formula without a value in cell {}{}; open it in a spreadsheet program and save it again, \
+             so that formulas are worked out",
+            letters_of(column),
+            row + 1
+        );
+        return Err(file_error(path, None, None, message));
+    }
     let merged = match &mut book {
         calamine::Sheets::Xlsx(book) => match book.merge_cells_by_sheet_name(name) {
             Ok(regions) => fill_merged(&mut range, &regions),
@@ -108,14 +128,53 @@ fn workbook(path: &Path, sheet: Option<&str>, max_memory: u64) -> Result<(Input,
     if out.0.is_empty() {
         return Err(file_error(path, None, None, format!("its sheet `{name}` is empty; name another with --sheet")));
     }
-    let first = (sheet.is_none() && names.len() > 1)
-        .then(|| format!("the first of {} sheets is read, `{name}`; --sheet names another", names.len()));
+    let hidden = if visible.len() < names.len() && visible.contains(name) { "visible " } else { "" };
+    let n_sheets = if hidden.is_empty() { names.len() } else { visible.len() };
+    let first = (sheet.is_none() && n_sheets > 1)
+        .then(|| format!("the first of {n_sheets} {hidden}sheets is read, `{name}`; --sheet names another"));
     let merged = (merged > 0).then(|| {
         let (cells, go, their) = if merged == 1 { ("cell", "goes", "its") } else { ("cells", "go", "their") };
         format!("{merged} merged {cells} {go} over several rows, each of which has {their} value")
     });
     let notes: Vec<String> = first.into_iter().chain(merged).collect();
     Ok((out.input(path), (!notes.is_empty()).then(|| notes.join("; "))))
+}
+
+/// Refuses an OpenDocument sheet with cells that go over several rows: of these only the first has the value, and the reader does
+/// not say which they are.
+fn check_merged_rows(path: &Path, archive: &mut Archive, index: usize, size: u64) -> Result<()> {
+    let text = archive.member(index, |_, _, bytes| {
+        let mut text = vec![];
+        bytes
+            .take(size)
+            .read_to_end(&mut text)
+            .map_err(|source| paretau_core::Error::Io { path: path.to_owned(), source })?;
+        Ok(text)
+    })?;
+    let attribute = b"table:number-rows-spanned=\"";
+    let spans = memchr::memmem::find_iter(&text, attribute).any(|at| !text[at + attribute.len()..].starts_with(b"1\""));
+    if spans {
+        let message = "holds cells that are merged over several rows, of which only the first would get the value; unmerge them and \
+                       fill the rows, or save it as .xlsx";
+        return Err(file_error(path, None, None, message));
+    }
+    Ok(())
+}
+
+/// The first cell that has a formula and no value, as programs leave it that write workbooks and do not work them out.
+fn unreckoned(range: &calamine::Range<Data>, formulas: &calamine::Range<String>) -> Option<(u32, u32)> {
+    let start = formulas.start()?;
+    formulas
+        .used_cells()
+        .filter(|(_, _, formula)| !formula.is_empty())
+        .map(|(row, column, _)| (start.0 + row as u32, start.1 + column as u32))
+        .find(|&place| range.get_value(place).is_none_or(|value| *value == Data::Empty))
+}
+
+/// A column as spreadsheets count: A, B, …, Z, AA.
+fn letters_of(column: u32) -> String {
+    let letter = char::from(b'A' + (column % 26) as u8);
+    if column < 26 { letter.to_string() } else { format!("{}{letter}", letters_of(column / 26 - 1)) }
 }
 
 /// Gives every row of a merged cell its value, of which a workbook keeps one; how many were filled.
@@ -153,6 +212,10 @@ fn cell_text(cell: &Data) -> String {
             let (year, month, day, hour, minute, second, _) = time.to_ymd_hms_milli();
             let date = format!("{year:04}-{month:02}-{day:02}");
             let clock = format!("{hour:02}:{minute:02}:{second:02}");
+            // A time of day without a date.
+            if (0.0..1.0).contains(&time.as_f64()) {
+                return clock;
+            }
             if clock == "00:00:00" { date } else { format!("{date}T{clock}") }
         }
         Data::DateTime(time) => number_text(time.as_f64()),

@@ -175,7 +175,7 @@ fn settle(
             if lenient {
                 let message = "--numeric names it, but none of its cells is a number; look at the column".to_owned();
                 found.doubts.insert(name, Doubt { row: None, message });
-            } else if let Some(doubt) = compound(&name, text) {
+            } else if let Some(doubt) = compound(&name, text).or_else(|| total_below(&name, text)) {
                 found.doubts.insert(name, doubt);
             } else if numbers * 2 >= cells && cells > 0 {
                 found.notes.push(format!(
@@ -246,11 +246,16 @@ fn settle(
 /// Columns with fewer different texts than this are categories, whatever these look like.
 const MANY_TEXTS: usize = 10;
 
-/// What is wrong with a column whose texts are two numbers each (`120/80`) or times of day (`12:34`): as categories nearly
-/// every one would be rare, and what the column says would be lost.
+/// What is wrong with a column whose texts are two numbers each (`120/80`, `5'11"`, `5.1 ± 0.3`) or times of day (`12:34`):
+/// as categories nearly every one would be rare, and what the column says would be lost.
 fn compound(name: &str, text: &Text) -> Option<Doubt> {
     let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    let is_pair = |level: &str| level.split_once('/').is_some_and(|(a, b)| is_digits(a.trim()) && is_digits(b.trim()));
+    let is_pair = |level: &str| {
+        let inches = level.trim_end_matches(['"', '″', '”', '\'']).trim_end_matches(" in");
+        let pair = level.split_once(['/', '±']).or_else(|| level.split_once("+/-"));
+        pair.or_else(|| inches.split_once(['\'', '′', '’']))
+            .is_some_and(|(a, b)| is_digits(a.trim()) && is_digits(b.trim()))
+    };
     let is_time = |level: &str| {
         let parts: Vec<&str> = level.split(':').collect();
         let two = |part: &&str| (1..=2).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
@@ -283,6 +288,39 @@ fn compound(name: &str, text: &Text) -> Option<Doubt> {
         return None;
     };
     Some(Doubt { row: text.codes.iter().position(|&code| code as usize == first), message })
+}
+
+/// A last row of totals, by the word that stands in it and nowhere else in the column.
+fn total_below(name: &str, text: &Text) -> Option<Doubt> {
+    let last = text.codes.len().checked_sub(1)?;
+    let cell = text.get(last).filter(|cell| is_total(cell))?;
+    let alone = text.codes.iter().filter(|&&code| code == text.codes[last]).count() == 1;
+    let message = format!(
+        "holds `{cell}` in the last row, which looks like a row of totals; delete the row, or add --categorical {} if it is \
+         a category like the others",
+        quoted(name)
+    );
+    (alone && last > 0).then_some(Doubt { row: Some(last), message })
+}
+
+/// Whether a cell is a word for a sum.
+fn is_total(cell: &str) -> bool {
+    const WORDS: [&str; 12] = [
+        "total",
+        "totals",
+        "grand total",
+        "sum",
+        "overall",
+        "gesamt",
+        "summe",
+        "insgesamt",
+        "gesamtsumme",
+        "totale",
+        "ensemble",
+        "totaal",
+    ];
+    let word = cell.trim().trim_end_matches(':').to_lowercase();
+    WORDS.contains(&word.as_str())
 }
 
 /// The notation that the rest of the file speaks for.
@@ -396,6 +434,22 @@ fn stray_cells(
             ),
         };
     }
+    if let [only] = strays
+        && levels.counts[*only] == 1
+        && row == text.codes.len().checked_sub(1)
+        && is_total(&text.levels[*only])
+    {
+        return Doubt {
+            row,
+            message: format!(
+                "{} of {all} cells are {what}{unit}, but not {}, which looks like a row of totals; delete the row, or add --na {} \
+                 if it means missing",
+                all - bad,
+                words.join(", "),
+                quoted(&text.levels[*only])
+            ),
+        };
+    }
     // Some of many marks would not be enough.
     let na = if strays.len() > NAMED || marks.iter().any(|mark| mark.contains(',')) {
         String::new()
@@ -425,8 +479,11 @@ fn example(name: &str, text: &Text, notation: &Notation, iso: bool) -> Option<St
         return None;
     }
     let marked = |level: &&String| {
-        notation.value(level).is_some()
-            && (notation.dates.is_some() || level.parse::<f64>().is_err() || level.contains('.'))
+        let shows = match notation.dates {
+            Some(_) => crate::calendar::parse_iso(level.as_bytes()).is_none(),
+            None => level.parse::<f64>().is_err() || level.contains('.'),
+        };
+        shows && notation.value(level).is_some()
     };
     let cell = text.levels.iter().find(marked)?;
     let value = notation.value(cell)?;

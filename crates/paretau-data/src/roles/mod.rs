@@ -357,6 +357,29 @@ pub(crate) fn arms_in_words(table: &Table, spec: &RoleSpec) -> Option<String> {
     }
 }
 
+/// What is wrong with the outcome column, or how its texts count.
+pub(crate) fn outcome_in_words(table: &Table, spec: &RoleSpec) -> Option<String> {
+    if table.doubts.contains_key(&spec.outcome) {
+        return None;
+    }
+    let without_name = |note: String| note.trim_start_matches(&format!("`{}`: ", spec.outcome)).to_owned();
+    match yes_or_no(table, &spec.outcome) {
+        Ok(Some((_, note))) => Some(without_name(note)),
+        Ok(None) => match numbers(table, &spec.outcome, "outcome") {
+            Err(Error::File { row, message, .. }) => {
+                let place = row.map_or_else(String::new, |row| format!("row {row}: "));
+                let line = message
+                    .strip_prefix('(')
+                    .and_then(|rest| rest.split_once(") "))
+                    .filter(|(line, _)| line.starts_with("line "));
+                Some(format!("{place}{}", line.map_or(message.as_str(), |(_, rest)| rest)))
+            }
+            _ => None,
+        },
+        Err(_) => None,
+    }
+}
+
 /// A note on days that are written as numbers, of which the distance between two is not that of the days.
 fn numbered_days(column: &TableColumn) -> Option<String> {
     let ColumnData::Number(values) = &column.data else { return None };

@@ -16,6 +16,10 @@ const USED_DIGITS: usize = 14;
 
 /// Fewest other values that show what a column mostly of codes holds.
 const FEWEST: usize = 5;
+/// Fewest other values that show how close together they lie; a code among them is a step away that is more than so many times the
+/// largest between two of them, and a part of their range that is not smaller than one in as many.
+const MANY: usize = 20;
+const FAR_STEP: f64 = 4.0;
 /// Most answers of a scale, codes among them; at most one code for so many answers.
 const MOST_ANSWERS: usize = 12;
 const RARE_ANSWERS: usize = 4;
@@ -28,10 +32,13 @@ pub(crate) fn names_rows(column: &TableColumn) -> bool {
         return false;
     }
     let called_id = is_id_name(&column.name);
-    let start = values[0];
-    let counts = values.iter().enumerate().all(|(i, &v)| v == start + i as f64);
-    if counts {
+    let (start, end) = (values[0], values[values.len() - 1]);
+    if values.iter().enumerate().all(|(i, &v)| v == start + i as f64) {
         return counts_rows(&column.name, start, values.len());
+    }
+    // The newest row first.
+    if values.iter().rev().enumerate().all(|(i, &v)| v == end + i as f64) {
+        return counts_rows(&column.name, end, values.len());
     }
     let values: &[f64] = &values.contiguous();
     (called_id && values.len() >= NAMED_ROWS && all_differ(values))
@@ -145,12 +152,30 @@ pub(crate) fn sentinels(values: &[f64]) -> Vec<(f64, usize)> {
     let more = found.iter().map(|(_, count)| count).sum::<usize>() < others;
     // A test that few people took is missing in most rows.
     let enough = more || (others >= FEWEST && hi > lo);
-    found.retain(|&(code, _)| enough && outside(code));
+    if enough {
+        let apart = |code: f64, count: usize| count >= 2 && others >= MANY && far_beside(values, code, hi - lo);
+        found.retain(|&(code, count)| outside(code) || apart(code, count));
+    } else {
+        found.clear();
+    }
     if found.is_empty() {
         found = answers_apart(values);
     }
     found.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     found
+}
+
+/// Whether a code that stands in several cells is a large step away from the other values, which lie close together: 99 among ages
+/// from 20 to 69.
+fn far_beside(values: &[f64], code: f64, range: f64) -> bool {
+    let mut others: Vec<f64> = values.iter().copied().filter(|&v| !v.is_nan() && !is_code(v)).collect();
+    others.sort_unstable_by(f64::total_cmp);
+    let largest = others.windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max);
+    let step = match (others.first(), others.last()) {
+        (Some(&lo), Some(&hi)) => (lo - code).max(code - hi),
+        _ => return false,
+    };
+    step * FAR_STEP > range && step > largest * FAR_STEP
 }
 
 /// Codes of one digit among answers on a short scale (7, 8 and 9 beside 1 to 5, -1 beside 0 to 4), or a single negative number
@@ -260,6 +285,12 @@ mod tests {
         assert_eq!(with(&[-999.0; 3]), [(-999.0, 3)]);
         assert_eq!(with(&[999.0, -99.0, 999.0]), [(-99.0, 1), (999.0, 2)]);
         assert_eq!(with(&[99.0; 4]), []);
+        let adults: Vec<f64> = (20..70).map(f64::from).collect();
+        assert_eq!(sentinels(&[&adults[..], &[99.0; 4]].concat()), [(99.0, 4)]);
+        assert_eq!(sentinels(&[&adults[..], &[99.0]].concat()), [], "the oldest of them");
+        let spread: Vec<f64> = adults.iter().map(|age| age * age).collect();
+        assert_eq!(sentinels(&[&spread[..], &[9999.0; 4]].concat()), [(9999.0, 4)]);
+        assert_eq!(sentinels(&[&spread[..], &[4999.0, 5200.0, 5500.0, 999.0, 999.0]].concat()), []);
         assert_eq!(sentinels(&[1.0, 2.0, 5.0, 99.0]), [(99.0, 1)]);
         assert_eq!(sentinels(&[0.0, 5000.0, 12_000.0, 9999.0]), []);
         assert_eq!(sentinels(&[999.0, 999.0, 1.0]), []);
@@ -318,6 +349,7 @@ mod tests {
         assert!(!names_rows(&column("humid", shuffled())));
         assert!(!names_rows(&column("x", vec![1.0, 2.0, 3.0])));
         assert!(names_rows(&column("x", (1..=60).map(f64::from).collect())));
+        assert!(names_rows(&column("x", (1..=60).rev().map(f64::from).collect())), "the newest first");
         assert!(names_rows(&column("card", (1..=9).map(|i| 4e19 + f64::from(i) * 1e6 / 7.0).collect())));
         // Twenty digits of which a float keeps the first sixteen, and visits of one card.
         let counter = |i: i32| format!("9{:019}", i * 7919).parse::<f64>().unwrap_or_default();

@@ -1,10 +1,11 @@
 //! Words that mean yes and no, or that an arm is the control, in the languages whose number and date notations are read.
 
 /// No and yes.
-pub(super) const NO_YES: [(&str, &str); 16] = [
+pub(super) const NO_YES: [(&str, &str); 17] = [
     ("no", "yes"),
     ("n", "y"),
     ("false", "true"),
+    ("f", "t"),
     ("nein", "ja"),
     ("falsch", "wahr"),
     ("non", "oui"),

@@ -4,6 +4,7 @@
 
 mod dates;
 mod formats;
+mod habits;
 mod numbers;
 mod oddities;
 mod spreadsheets;
@@ -112,6 +113,10 @@ fn corpus() -> Vec<Case> {
         workbooks::workbooks(),
         formats::other_formats(),
         formats::stata(),
+        habits::amounts(),
+        habits::more_dates(),
+        habits::rows_and_codes(),
+        habits::files(),
     ];
     lists.into_iter().flatten().collect()
 }

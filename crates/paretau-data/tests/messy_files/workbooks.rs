@@ -6,13 +6,19 @@ use super::{Case, Expect, GAP, case, stop};
 
 /// A workbook of one or two sheets whose cells are given as XML, in an archive without compression.
 fn workbook(sheets: &[(&str, &str)]) -> Vec<u8> {
+    workbook_with(sheets, "", "")
+}
+
+/// The same with XML about the workbook, and an attribute of its first sheet.
+fn workbook_with(sheets: &[(&str, &str)], about: &str, first: &str) -> Vec<u8> {
     const HEAD: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>";
     const PACKAGE: &str = "http://schemas.openxmlformats.org/package/2006";
     const OFFICE: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
     const MAIN: &str = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
     let (mut list, mut links) = (String::new(), String::new());
     for (k, (name, _)) in sheets.iter().enumerate() {
-        list += &format!("<sheet name=\"{name}\" sheetId=\"{0}\" r:id=\"rId{0}\"/>", k + 1);
+        let attribute = if k == 0 { first } else { "" };
+        list += &format!("<sheet name=\"{name}\" sheetId=\"{0}\" {attribute} r:id=\"rId{0}\"/>", k + 1);
         let place = format!("Target=\"worksheets/sheet{}.xml\"", k + 1);
         links += &format!("<Relationship Id=\"rId{}\" Type=\"{OFFICE}/worksheet\" {place}/>", k + 1);
     }
@@ -29,7 +35,7 @@ fn workbook(sheets: &[(&str, &str)]) -> Vec<u8> {
         ),
         (
             "xl/workbook.xml".to_owned(),
-            format!("{HEAD}<workbook xmlns=\"{MAIN}\" xmlns:r=\"{OFFICE}\"><sheets>{list}</sheets></workbook>"),
+            format!("{HEAD}<workbook xmlns=\"{MAIN}\" xmlns:r=\"{OFFICE}\">{about}<sheets>{list}</sheets></workbook>"),
         ),
         (
             "xl/_rels/workbook.xml.rels".to_owned(),
@@ -79,10 +85,12 @@ fn archive(files: &[(String, String)]) -> Vec<u8> {
     bytes
 }
 
-/// A sheet of LibreOffice: rows of cells that are numbers, shares shown in percent (`45%`), dates or texts.
+/// A sheet of LibreOffice: rows of cells that are numbers, shares shown in percent (`45%`), dates or texts; those behind `^` go over
+/// two rows.
 fn ods(rows: &[[&str; 3]]) -> Vec<u8> {
     const OASIS: &str = "urn:oasis:names:tc:opendocument:xmlns";
     let cell = |text: &str| {
+        let (text, span) = text.strip_prefix('^').map_or((text, ""), |text| (text, "table:number-rows-spanned=\"2\""));
         let (kind, value) = match text.strip_suffix('%').and_then(|share| share.parse::<f64>().ok()) {
             Some(share) => ("percentage", format!("office:value=\"{}\"", share / 100.0)),
             None if text.parse::<f64>().is_ok() => ("float", format!("office:value=\"{text}\"")),
@@ -91,7 +99,7 @@ fn ods(rows: &[[&str; 3]]) -> Vec<u8> {
         };
         let empty = "<table:table-cell/>".to_owned();
         let full = format!(
-            "<table:table-cell office:value-type=\"{kind}\" {value}><text:p>{text}</text:p></table:table-cell>"
+            "<table:table-cell office:value-type=\"{kind}\" {value} {span}><text:p>{text}</text:p></table:table-cell>"
         );
         if text.is_empty() { empty } else { full }
     };
@@ -148,6 +156,22 @@ pub(super) fn workbooks() -> Vec<Case> {
     let open =
         |name: &str, rows: &[[&str; 3]], expect: Expect| Case { ending: "ods", ..case(name, ods(rows), "", expect) };
     let shares = Expect::Numbers(vec![0.45, 0.07, 1.2]);
+    let hidden = workbook_with(&[("Menus", &texts), ("Data", &numbers)], "", "state=\"hidden\"");
+    let unreckoned = numbers.replacen("<v>2.5</v>", "<f>1+1</f>", 1).replace("<c><f>", "<c r=\"C3\"><f>");
+    let truths = sheet(&[head, ["0", "1", "1"], ["1", "2", "0"], ["0", "3", "1"]]);
+    let truths = truths
+        .replace("<c><v>1</v></c></row>", "<c t=\"b\"><v>1</v></c></row>")
+        .replace("<c><v>0</v></c></row>", "<c t=\"b\"><v>0</v></c></row>");
+    let times = sheet(&[head, ["0", "1", "=0.25"], ["1", "2", "=0.75"], ["0", "3", "=0.25"], ["1", "4", "=0.75"]]);
+    // 1462 days lie between the two counts.
+    let old = sheet(&[head, ["0", "1", "=43981"], ["1", "2", "=43861"], ["0", "3", "=43923"]]);
+    let from_1904 = workbook_with(&[("Data", &old)], "<workbookPr date1904=\"1\"/>", "");
+    let serial = sheet(&[head, ["0", "1", "=45443"], ["1", "2", "45323"], ["0", "3", "=45385"], ["1", "4", "=45386"]]);
+    let total = numbers.clone() + &sheet(&[["Total", "10", "10.734"]]);
+    let source = numbers.clone() + &sheet(&[["Source: survey", "", ""]]);
+    let below = format!("<row r=\"4\">{}", numbers.trim_start_matches("<row>"));
+    let two_lines = sheet(&[["Study", "", "Laboratory"]]) + &numbers + "|A1:B1";
+    let merged_ods = ods(&[head, ["0", "1", "^5"], ["1", "2", ""], ["0", "3", "7"]]);
     let stray = stop(&["`x`", "row 2", "`?`", "--na"]);
     vec![
         of("workbook of numbers", workbook(&[("Data", &numbers)]), values()),
@@ -182,6 +206,28 @@ pub(super) fn workbooks() -> Vec<Case> {
             &[head, ["0", "1", "4"], ["1", "2", "?"], ["0", "3", "6"], ["1", "4", "7"]],
             stray,
         ),
+        of("a hidden sheet first", hidden, values()),
+        of(
+            "a formula without a value",
+            workbook(&[("Data", &unreckoned)]),
+            stop(&["`Data`", "cell C3", "formula", "save it again"]),
+        ),
+        of("truths", workbook(&[("Data", &truths)]), Expect::Numbers(vec![1.0, 0.0, 1.0])),
+        of("times of day", workbook(&[("Data", &times)]), Expect::Columns(vec!["x=18:00:00"])),
+        of("days counted from 1904", from_1904, days()),
+        of("a day that is shown as a number", workbook(&[("Data", &serial)]), stop(&["`x`", "row 2", "`45323`"])),
+        of("a total in a workbook", workbook(&[("Data", &total)]), stop(&["`t`", "row 5", "`Total`", "row of totals"])),
+        of("a source below", workbook(&[("Data", &source)]), stop(&["`t`", "row 5", "`Source: survey`"])),
+        of("empty rows above", workbook(&[("Data", &below)]), values()),
+        of(
+            "a merged line above the names",
+            workbook(&[("Data", &two_lines)]),
+            stop(&["`t`", "first row below the column names", "delete"]),
+        ),
+        Case {
+            ending: "ods",
+            ..case("merged rows in LibreOffice", merged_ods, "", stop(&["merged over several rows", "unmerge"]))
+        },
         of("title row", workbook(&[("Data", &format!("{}{numbers}", sheet(&[["Report 2024", "", ""]])))]), values()),
         of("a web page", b"<html><table><tr><td>t</td></tr></table></html>".to_vec(), stop(&["web page", ".xlsx"])),
         of("empty sheet", workbook(&[("Data", "")]), stop(&["`Data`", "empty"])),

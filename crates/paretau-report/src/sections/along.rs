@@ -22,10 +22,11 @@ pub(super) fn curves(records: &ModelRecords, curves: &[FeatureCurve], unit: Unit
     if curves.is_empty() {
         return Ok(String::new());
     }
-    let mut html = String::from(
+    let mut html = format!(
         "<h3>The effect along the leading features</h3><p>People in groups of neighbouring values, each at its median. Points \
-         are doubly robust estimates from the data; their intervals form a band that holds for all points of all features \
+         are doubly robust estimates from the data{}; their intervals form a band that holds for all points of all features \
          that were examined, at once (95 %). The line is the mean prediction.</p><div class=\"pair\">",
+        super::answer::over(records)
     );
     for (k, curve) in curves.iter().enumerate() {
         let (plot, note) = along(k, records, curve, unit);

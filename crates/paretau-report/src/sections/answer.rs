@@ -6,7 +6,7 @@ use paretau_core::Result;
 
 use super::forest::{Forest, Line};
 use super::{Section, groups, unit};
-use crate::html::{code, escape};
+use crate::html::{code, escape, prose};
 use crate::number::{Unit, count, percent};
 use crate::paint::Paint;
 use crate::plot::{Key, Shape};
@@ -27,7 +27,7 @@ pub(crate) fn answer(records: &ModelRecords) -> Result<Section> {
     let mut html = String::new();
     match (records.averages.first(), &records.scope) {
         (Some(average), scope) => {
-            let whom = (scope.is_some() || records.asked).then_some(average.of.as_str());
+            let whom = (scope.is_some() || records.asked).then(|| people(average));
             let _ = write!(html, "<p class=\"lead\">{}</p>", sentence(records, whom, average.effect, unit));
             if let Some(reason) = scope.as_ref().filter(|_| records.asked) {
                 let _ = write!(
@@ -39,8 +39,8 @@ pub(crate) fn answer(records: &ModelRecords) -> Result<Section> {
                 let _ = write!(
                     html,
                     "<p>An average over everybody would rest on extrapolation: {}. The answer is about {}.</p>",
-                    escape(reason),
-                    escape(&average.of)
+                    prose(reason),
+                    escape(people(average))
                 );
             }
         }
@@ -53,19 +53,25 @@ pub(crate) fn answer(records: &ModelRecords) -> Result<Section> {
     if let Some(second) = records.second_opinion {
         let _ = write!(
             html,
-            "<p>Second opinion on the average over everyone (targeted): {} (95 % interval {} to {}).</p>",
+            "<p>Second opinion on the average over everyone{} (targeted): {} (95 % interval {} to {}).</p>",
+            if records.further_arms.is_empty() { "" } else { " in these two arms" },
             escape(&unit.words(second.value)),
             unit.show(second.lo),
             unit.show(second.hi)
         );
     }
-    html += &records.more.iter().map(|line| format!("<p>{}</p>", escape(line))).collect::<String>();
+    html += &records.more.iter().map(|line| format!("<p>{}</p>", prose(line))).collect::<String>();
     let chart = if records.averages.is_empty() { String::new() } else { averages(records, unit)? };
     let _ = write!(html, "<div class=\"pair\"><div>{}</div>{chart}</div>", context(records, unit));
     html += &groups::arms(records, unit)?;
     html += &groups::asked(records, unit)?;
     html += &groups::projection(records, unit);
     Ok(Section { id: "answer", heading: "The answer", html })
+}
+
+/// Whom an average is about, in a sentence; the charts have short names.
+fn people(average: &Average) -> &str {
+    if average.of == "the comparable" { "people who could have been in either arm" } else { &average.of }
 }
 
 /// The average effect in a sentence that says no more than the interval does, nor than the warnings allow.
@@ -78,7 +84,13 @@ fn sentence(records: &ModelRecords, whom: Option<&str>, effect: Interval, unit: 
     let column = if named { String::new() } else { format!("{} = ", options.term(treatment)) };
     let change = format!("{column}{} instead of {}", options.term(&arms[1]), options.term(&arms[0]));
     let what = options.term(outcome);
-    let what = if question.binary { format!("the share with {what} = 1") } else { what };
+    // In the reader's words an outcome is something that happens or does not.
+    let in_words = options.labels.values().any(|label| label == outcome);
+    let what = match (question.binary, in_words) {
+        (true, true) => format!("the share with {what}"),
+        (true, false) => format!("the share with {what} = 1"),
+        (false, _) => what,
+    };
     let interval = |lo: f64, hi: f64| format!("95 % interval {} to {}", unit.show(lo), unit.show(hi));
     // What may be wrong altogether is not announced as a fact.
     let doubt =
@@ -118,6 +130,12 @@ fn direction(lower_is_better: Option<bool>, raises: bool) -> &'static str {
     }
 }
 
+/// Over whom the estimates of groups are, with a blank before it; nothing where that is everybody.
+pub(super) fn over(records: &ModelRecords) -> String {
+    let own = records.averages.first().filter(|average| average.of != "everybody");
+    own.map_or_else(String::new, |average| format!(" over {}", escape(people(average))))
+}
+
 /// What surrounds the answer: the plain difference, the spread of the effects, the condition on which it stands.
 fn context(records: &ModelRecords, unit: Unit<'_>) -> String {
     let question = &records.question;
@@ -133,7 +151,7 @@ fn context(records: &ModelRecords, unit: Unit<'_>) -> String {
             } else {
                 format!("{} features", count(question.n_features))
             },
-            escape(&average.of),
+            escape(people(average)),
             unit.show(average.effect.value),
         );
         let at = |share: f64| {
@@ -174,7 +192,7 @@ fn warnings(records: &ModelRecords) -> String {
     }
     let items = records.warnings.iter().enumerate().map(|(k, warning)| {
         let serious = if k < records.n_serious { "<b>Serious.</b> " } else { "" };
-        format!("<li>{serious}{}</li>", escape(warning))
+        format!("<li>{serious}{}</li>", prose(warning))
     });
     format!("<div class=\"notice\"><h3>Before you rely on it</h3><ul>{}</ul></div>", items.collect::<String>())
 }
@@ -306,6 +324,9 @@ mod tests {
         records.question.binary = true;
         let text = say(&records, 0.045, 0.04, 0.05);
         assert!(text.contains("the share with <code>weight</code> = 1 by <strong>4.5 percentage points"), "{text}");
+        records.options.labels = [("weight".to_owned(), "overweight".to_owned())].into();
+        let text = say(&crate::options::labelled(&records), 0.045, 0.04, 0.05);
+        assert!(text.contains("the share with overweight by <strong>4.5 percentage points"), "{text}");
     }
 
     #[test]

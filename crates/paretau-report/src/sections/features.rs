@@ -110,7 +110,7 @@ fn roles(records: &ModelRecords) -> Result<String> {
     };
     Ok(format!(
         "<p>The model labels {} features as instruments (they move the treatment only), {} as confounders (treatment and outcome) \
-         and {} as adjusters (the outcome only); {} are hardly read. Labels describe this model, they do not prove causes.</p><div class=\"pair\">{}{}</div>",
+         and {} as adjusters (the outcome only); {} are hardly read. Labels describe this model; they prove nothing about causes.</p><div class=\"pair\">{}{}</div>",
         count(tally(Role::Instrument)),
         count(tally(Role::Confounder)),
         count(tally(Role::Adjuster)),

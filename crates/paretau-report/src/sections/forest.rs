@@ -27,7 +27,7 @@ pub(super) struct Line {
 impl Line {
     /// A heading above lines that belong together.
     pub(super) fn heading(name: &str) -> Self {
-        Self { name: name.to_owned(), effect: None, ring: None, paint: Paint::Text, tip: String::new() }
+        Self { name: format!("{name}:"), effect: None, ring: None, paint: Paint::Text, tip: String::new() }
     }
 }
 

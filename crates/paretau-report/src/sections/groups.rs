@@ -2,7 +2,7 @@
 
 use paretau_core::Result;
 
-use super::answer::axis_label;
+use super::answer::{axis_label, over};
 use super::forest::{Forest, Line, brief};
 use crate::html::{Cell, Table, escape};
 use crate::number::{Unit, count, fixed, people, percent};
@@ -117,8 +117,9 @@ pub(super) fn asked(records: &ModelRecords, unit: Unit<'_>) -> Result<String> {
     };
     let (plot, note) = forest.plot();
     Ok(format!(
-        "<h3>Groups that were asked for</h3><p>Doubly robust averages{}. Each interval holds its own group’s effect with 95 % \
+        "<h3>Groups that were asked for</h3><p>Doubly robust averages{}{}. Each interval holds its own group’s effect with 95 % \
          probability, the band all of them at once: compare groups by the band.</p><div class=\"pair\">{}{}</div>",
+        over(records),
         unit.after(", in "),
         plot.html(&note)?,
         asked_table(records, unit)
@@ -219,10 +220,11 @@ pub(super) fn subgroups(records: &ModelRecords, found: &[Subgroup], unit: Unit<'
     };
     let (plot, note) = forest.plot();
     Ok(format!(
-        "<h3>Subgroups</h3><p>The features that tell predicted effects apart best{}. Estimates from the data are doubly robust; \
+        "<h3>Subgroups</h3><p>The features that tell predicted effects apart best{}. Estimates from the data are doubly robust averages{}; \
          their intervals are wide enough to hold for all subgroups of all features that were examined, at once (95 %).</p>\
          <div class=\"pair\">{}{}</div>",
         unit.after("; effects in "),
+        over(records),
         plot.html(&note)?,
         subgroup_table(records, found, unit)
     ))

@@ -1,7 +1,7 @@
 //! How the model was made, and how to make it again.
 
 use super::Section;
-use crate::html::{Cell, Table, code, escape};
+use crate::html::{Cell, Table, code, command, escape, prose};
 use crate::number::significant;
 use crate::records::{Mixture, ModelRecords};
 
@@ -18,12 +18,12 @@ pub(crate) fn making(records: &ModelRecords) -> Section {
     html += &format!(
         "<h3>Reproduce this</h3><pre class=\"command\" tabindex=\"0\"><code>{}</code></pre><p>Fitted with paretau {} and seed {}; \
          the same command gives the same numbers, whatever the number of threads.</p>",
-        escape(&making.command),
+        command(&making.command),
         escape(&making.version),
         making.seed
     );
     if !records.notes.is_empty() {
-        let items: String = records.notes.iter().map(|n| format!("<li>{}</li>", escape(n))).collect();
+        let items: String = records.notes.iter().map(|n| format!("<li>{}</li>", prose(n))).collect();
         html += &format!("<h3>What was done to the data</h3><ul>{items}</ul>");
     }
     if !making.params.is_empty() {

@@ -39,14 +39,19 @@ pub(super) fn arm_id(name: &str, k: usize) -> String {
     if k == 0 { name.to_owned() } else { format!("{name}-arm{}", k + 1) }
 }
 
+/// The range of propensities; in a trial all may be one number.
+fn range_words((lo, hi): (f64, f64)) -> String {
+    let (lo, hi) = (significant(lo, 2), significant(hi, 2));
+    if lo == hi { format!("are {lo} for everybody") } else { format!("run from {lo} to {hi}") }
+}
+
 /// The `k`-th treated arm and the control.
 fn of_arm(overlap: &OverlapSummary, findings: Option<&ArmFindings>, k: usize) -> Result<String> {
     let mut html = format!(
-        "<p>People can be compared where both arms occur. Propensities, the chances of being treated given the features, run \
-         from {} to {}. Weighting by their inverse makes the arms alike, at a price: a person who is rare in their arm counts \
+        "<p>People can be compared where both arms occur. Propensities, the chances of being treated given the features, {}. \
+         Weighting by their inverse makes the arms alike, at a price: a person who is rare in their arm counts \
          for many.</p>",
-        significant(overlap.range.0, 2),
-        significant(overlap.range.1, 2)
+        range_words(overlap.range)
     );
     html += "<div class=\"pair\">";
     html += &Plot { id: arm_id("propensities", k), ..propensities(overlap) }.html("")?;
@@ -114,9 +119,8 @@ fn propensities(overlap: &OverlapSummary) -> Plot {
         id: "propensities".to_owned(),
         title: "Propensities by arm".to_owned(),
         alternative: format!(
-            "Mirrored histogram: treated people upwards, control people downwards. Propensities run from {} to {}.",
-            significant(overlap.range.0, 2),
-            significant(overlap.range.1, 2)
+            "Mirrored histogram: treated people upwards, control people downwards. Propensities {}.",
+            range_words(overlap.range)
         ),
         x: Axis::of_shares("propensity", tick),
         y: Axis::over("share of the arm", [-top[0], top[1]]).shown(|v| format!("{} %", tick(100.0 * v.abs()))),
@@ -220,10 +224,9 @@ fn tail_words(arm: &ArmOverlap, weights: &ArmWeights) -> String {
     match weights.tail {
         _ if alike(weights) => "These weights are alike to within 5 %: there is no tail to smooth.".to_owned(),
         Some(tail) => format!(
-            "The {} largest of {} weights are replaced by those of a generalised Pareto tail with shape {}.",
+            "The {} largest of {} weights are replaced by those of a generalised Pareto tail that is fitted to them.",
             count(tail.m),
-            count(arm.n),
-            fixed(tail.xi, 2)
+            count(arm.n)
         ),
         None => "No tail could be fitted, so the weights stay as they are.".to_owned(),
     }
@@ -235,7 +238,7 @@ fn tails(weights: &[ArmWeights; 2]) -> Plot {
     let mut summary = vec![];
     for (arm, own) in weights.iter().enumerate() {
         let Some(tail) = own.tail else { continue };
-        summary.push(format!("{}: shape {}, scale {}", ARMS[arm], fixed(tail.xi, 2), significant(tail.sigma, 2)));
+        summary.push(format!("{}: the {} largest weights", ARMS[arm], count(tail.m)));
         for r in own.ranks.iter().filter(|r| r.rank <= tail.m) {
             all.extend([r.smoothed, r.raw]);
             marks.push(Mark::Dot {

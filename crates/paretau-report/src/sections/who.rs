@@ -48,7 +48,7 @@ pub(crate) fn who(records: &ModelRecords) -> Result<Option<Section>> {
         html += "<div><h3>What choosing by predicted effect gains</h3><p>Not shown: like an average over everybody, it would rest \
                  on extrapolation.</p></div>";
     }
-    html += &tree(findings, unit);
+    html += &tree(records, findings, unit);
     html += "</div>";
     html += &along::curves(records, &findings.curves, unit)?;
     html += &subgroups(records, &findings.subgroups, unit)?;
@@ -288,7 +288,7 @@ fn agreement(findings: &Findings) -> String {
     )
 }
 
-fn tree(findings: &Findings, unit: Unit<'_>) -> String {
+fn tree(records: &ModelRecords, findings: &Findings, unit: Unit<'_>) -> String {
     let Some(tree) = &findings.tree else { return String::new() };
     let [choosing, seeing] = tree.rows;
     let Some(split) = &tree.root.split else {
@@ -300,10 +300,11 @@ fn tree(findings: &Findings, unit: Unit<'_>) -> String {
         );
     };
     let how = format!(
-        "The questions were chosen on {}. In brackets are the estimates from the {} others, with intervals that hold for \
+        "The questions were chosen on {}. In brackets are the estimates from the {} others{}, with intervals that hold for \
              all groups of the tree at once (95 %). The tree accounts for {} of the variance of the predicted effects.",
         people(choosing),
         count(seeing),
+        super::answer::over(records),
         percent(tree.explained)
     );
     let mut out = format!("<figure id=\"tree\" class=\"tree\"><h3>The effect as a small tree</h3><p>{how}</p><ul>");

@@ -310,7 +310,8 @@ fn is_year(number: u32) -> bool {
 
 fn measured_later(columns: &[TableColumn], roles: &RoleSpec) -> Option<Warning> {
     let outcome = words(&roles.outcome);
-    let mut reasons = vec![];
+    // Columns by what they have in common, in the order of the table.
+    let mut reasons: Vec<(String, Vec<&str>)> = vec![];
     let mut found = vec![];
     let began = columns.iter().find(|c| c.is_date && words(&c.name).iter().any(|word| BEGAN.contains(&word.as_str())));
     for column in columns {
@@ -330,27 +331,35 @@ fn measured_later(columns: &[TableColumn], roles: &RoleSpec) -> Option<Warning> 
             (n > 0 && 2 * after > n).then(|| format!("later than `{}` in {after} of {n} rows", began.name))
         });
         let reason = if let Some(word) = says.or(pair) {
-            format!("`{}` has “{word}” in its name", column.name)
+            format!("“{word}” in the name")
         } else if as_late {
-            format!("`{}` is numbered like the outcome `{}` or later", column.name, roles.outcome)
+            format!("numbered like the outcome `{}` or later", roles.outcome)
         } else if let Some(later) = later {
-            format!("`{}` is {later}", column.name)
+            later
         } else {
             continue;
         };
-        reasons.push(reason);
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(&column.name),
+            None => reasons.push((reason, vec![&column.name])),
+        }
         found.push(column.name.as_str());
     }
     (!found.is_empty()).then(|| {
-        let more = reasons.len().saturating_sub(NAMED);
-        reasons.truncate(NAMED);
-        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        let listed: Vec<String> = (reasons.iter())
+            .map(|(reason, names)| {
+                let shown: Vec<String> = names.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
+                let more = names.len().saturating_sub(NAMED);
+                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                format!("{}{more} ({reason})", shown.join(", "))
+            })
+            .collect();
         Warning::new(
             "post-treatment-suspect",
             format!(
-                "possibly measured after the treatment: {}{more}. What the treatment itself changes must not be held fixed; if \
+                "possibly measured after the treatment: {}. What the treatment itself changes must not be held fixed; if \
                  that is so, add --ignore {}",
-                reasons.join("; "),
+                listed.join("; "),
                 found.join(",")
             ),
         )
@@ -604,7 +613,8 @@ mod tests {
             "`smoking82_71`",
             "`score_followUp`",
             "`PostScore`",
-            "`last_seen` is later than `start_date` in 2 of 2",
+            "`wt82`, `smoking82_71` (numbered like the outcome `wt82_71` or later)",
+            "`last_seen` (later than `start_date` in 2 of 2",
         ] {
             assert!(message.contains(name), "{name}: {message}");
         }
