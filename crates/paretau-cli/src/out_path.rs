@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use paretau::Error;
-use paretau::data::{BatchReader, DataFiles, ReadOptions, news_files};
+use paretau::data::{BatchReader, DataFiles, ReadOptions, check_writable, news_files};
 
 use crate::commands::data::bad_argument;
 use crate::{interrupt, log};
@@ -118,12 +118,15 @@ pub(crate) fn check_beside(flag: &str, out: &Path, kind: Kind, others: &InUse, f
         return refuse("is a folder; name a file to write".to_owned());
     }
     interrupt::writes_in(folder);
-    if force == Force::Given || kind == Kind::Trials || !out.is_file() {
+    if kind == Kind::Trials {
         return Ok(());
+    }
+    if force == Force::Given || !out.is_file() {
+        return can_be_written(out);
     }
     let head = head(out);
     if head.is_empty() || is_replaceable(kind, out, &head) {
-        return Ok(());
+        return can_be_written(out);
     }
     let what = match kind {
         Kind::Model => "a model of paretau",
@@ -133,6 +136,11 @@ pub(crate) fn check_beside(flag: &str, out: &Path, kind: Kind, others: &InUse, f
     };
     let remedy = if force == Force::None { "" } else { ", or add --force to replace it" };
     refuse(format!("there is a file already that is not {what}; choose another name{remedy}"))
+}
+
+/// Refuses a place where nothing can be written before hours are spent on what was to be written there.
+fn can_be_written(out: &Path) -> Result<()> {
+    Ok(check_writable(out)?)
 }
 
 /// Whether two paths are one file: by device and number where they exist, else by name.

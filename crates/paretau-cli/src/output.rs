@@ -120,13 +120,23 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     table_within(header, rows, terminal::width())
 }
 
+/// Letters of a cell that are shown: the longest one sets the width of its column.
+const MOST_LETTERS: usize = 1000;
 /// Text columns are never made narrower than this.
 const LEAST_COLUMN: usize = 10;
+
+/// The beginning of a cell that is too long to be shown.
+fn clipped(cell: &str) -> String {
+    match cell.char_indices().nth(MOST_LETTERS) {
+        Some((end, _)) => format!("{}…", &cell[..end]),
+        None => cell.to_owned(),
+    }
+}
 
 /// The table in so many columns of letters: cells of text are wrapped between words, the first column stays whole.
 fn table_within(header: &[&str], rows: &[Vec<String>], most: Option<usize>) -> String {
     // Before the widths are taken.
-    let spelled = |row: &Vec<String>| row.iter().map(|cell| printable(cell).into_owned()).collect::<Vec<_>>();
+    let spelled = |row: &Vec<String>| row.iter().map(|cell| clipped(&printable(cell))).collect::<Vec<_>>();
     let rows = &rows.iter().map(spelled).collect::<Vec<_>>();
     let n = header.len();
     let letters = |text: &str| text.chars().count();

@@ -282,29 +282,58 @@ fn files_may_not_grow_beyond_a_limit() {
 }
 
 #[test]
-fn a_private_file_stays_private_whatever_call_fails() {
+fn permissions_stay_as_they_were_whatever_call_fails() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = prepared();
     let at = folder.path();
     let effects = at.join("effects.csv");
     let rights = || std::fs::metadata(&effects).unwrap().permissions().mode() & 0o777;
-    std::fs::set_permissions(&effects, std::fs::Permissions::from_mode(0o600)).unwrap();
     let before = files(at);
     let effect = ["effect", "other.paretau", "people.csv", "--out", "effects.csv", "--quiet"];
-    let mut heard = false;
-    for calls in 0..12 {
-        let mut command = command(at);
-        command.args(effect).env("LD_PRELOAD", shim()).env("FAIL_AFTER", calls.to_string()).env("FAIL_ONCE", "1");
-        let done = command.stdin(Stdio::null()).output().unwrap();
-        let text = String::from_utf8_lossy(&done.stderr).into_owned();
-        heard |= text.contains("as private as the old one");
-        assert_eq!(rights(), 0o600, "with call {calls} bad: {text}");
-        if !done.status.success() {
-            assert!(done.status.code() == Some(3) && files(at) == before, "with call {calls} bad: {text}");
+    for mode in [0o600, 0o640, 0o646] {
+        std::fs::set_permissions(&effects, std::fs::Permissions::from_mode(mode)).unwrap();
+        let mut heard = false;
+        for calls in 0..12 {
+            let mut command = command(at);
+            command.args(effect).env("LD_PRELOAD", shim()).env("FAIL_AFTER", calls.to_string()).env("FAIL_ONCE", "1");
+            let done = command.stdin(Stdio::null()).output().unwrap();
+            let text = String::from_utf8_lossy(&done.stderr).into_owned();
+            heard |= text.contains("cannot get the permissions of the old one");
+            assert_eq!(rights(), mode, "{mode:o} with call {calls} bad: {text}");
+            if !done.status.success() {
+                assert!(done.status.code() == Some(3) && files(at) == before, "with call {calls} bad: {text}");
+            }
+            std::fs::write(&effects, &before["effects.csv"]).unwrap();
         }
-        std::fs::write(&effects, &before["effects.csv"]).unwrap();
+        // A new file is its owner's alone to begin with: where it stays so, a call that fails does not matter.
+        assert_eq!(heard, mode != 0o600, "{mode:o}");
     }
-    assert!(heard, "no call to set permissions failed");
+}
+
+#[test]
+fn a_file_that_replaces_a_private_one_is_private_from_its_first_moment() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::time::{Duration, Instant};
+    let folder = prepared();
+    let at = folder.path();
+    std::fs::set_permissions(at.join("effects.csv"), std::fs::Permissions::from_mode(0o600)).unwrap();
+    // The call that sets permissions waits: who looks then sees the file as it was made.
+    let mut command = command(at);
+    command.args(["effect", "other.paretau", "people.csv", "--out", "effects.csv", "--quiet"]);
+    command.env("LD_PRELOAD", shim()).env("SLOW_RIGHTS", "1").stdin(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let start = Instant::now();
+    let made = loop {
+        let temporary = std::fs::read_dir(at).unwrap().map(|entry| entry.unwrap());
+        let temporary = temporary.into_iter().find(|entry| entry.file_name().to_string_lossy().ends_with(".tmp"));
+        if let Some(Ok(made)) = temporary.map(|entry| entry.metadata()) {
+            break made;
+        }
+        assert!(start.elapsed() < Duration::from_mins(1), "no temporary file was made");
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert_eq!(made.permissions().mode() & 0o777, 0o600);
+    assert!(child.wait().unwrap().success());
 }
 
 #[test]

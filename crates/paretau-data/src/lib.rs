@@ -35,4 +35,4 @@ pub use roles::{Assigned, LeftOut, RoleSpec, arms_of, assign, assign_all_arms, p
 pub use simulate::{SIMULATORS, Simulated, Simulator, simulator};
 pub use table::{ColumnData, Doubt, Field, FilePart, Kind, Reading, Source, SparseBlock, Table, TableColumn, Text};
 pub use wire::{from_ipc, tables_to_ipc, to_ipc};
-pub use write::{TableWriter, write_atomically, write_table};
+pub use write::{TableWriter, check_writable, write_atomically, write_table};

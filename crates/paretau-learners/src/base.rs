@@ -82,7 +82,12 @@ impl Regressor for RidgeRegressor {
         Ok(Box::new(match task.target {
             Target::Mean => {
                 let options = RidgeOptions { penalty: self.config.penalty, folds: self.config.folds };
-                FittedRidge::Mean(Ridge::fit(&RidgeTask { x, y, free: None, weight, groups }, &options, ctx.seed)?)
+                FittedRidge::Mean(Ridge::fit_watched(
+                    &RidgeTask { x, y, free: None, weight, groups },
+                    &options,
+                    ctx.seed,
+                    &|| ctx.check_interrupt(),
+                )?)
             }
             Target::Probability => {
                 let default = LogisticOptions::default();

@@ -9,12 +9,15 @@
 //! Dense features are worked out explicitly, which is the accurate way. Sparse features stay sparse:
 //! `A` is then kept as `B S⁻¹ - Q (C S⁻¹)` with `B = W^½ X` and `C = QᵀB`, a correction of rank one or two.
 
+use std::convert::Infallible;
+
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 use paretau_core::{Csr, Dense, Error, Features, Result};
 use paretau_kernels::numeric::dot;
 use rayon::prelude::*;
 
+use crate::logistic::Watch;
 use crate::view::View;
 
 /// Columns of an output block that one task computes; fixed, so that results do not depend on threads.
@@ -215,12 +218,16 @@ impl<'a> Working<'a> {
     }
 
     /// The sum of something over blocks of rows, in their order whatever the threads.
-    fn sum_over_blocks(&self, part: impl Fn(usize, usize) -> Mat<f64> + Sync) -> Mat<f64> {
+    fn sum_over_blocks<E: Send>(
+        &self,
+        part: impl Fn(usize, usize) -> Result<Mat<f64>, E> + Sync,
+    ) -> Result<Mat<f64>, E> {
         let (n, rows) = (self.n_rows(), (MOST_CELLS / self.n_cols().max(1)).max(BLOCK));
         let starts: Vec<usize> = (0..n).step_by(rows).collect();
         let mut sum: Option<Mat<f64>> = None;
         for wave in starts.chunks(BLOCKS_AT_ONCE) {
-            let parts: Vec<Mat<f64>> = wave.par_iter().map(|&from| part(from, (from + rows).min(n))).collect();
+            let parts: Vec<Mat<f64>> =
+                wave.par_iter().map(|&from| part(from, (from + rows).min(n))).collect::<Result<_, E>>()?;
             for part in parts {
                 match &mut sum {
                     Some(sum) => *sum += part,
@@ -228,7 +235,7 @@ impl<'a> Working<'a> {
                 }
             }
         }
-        sum.unwrap_or_else(Mat::new)
+        Ok(sum.unwrap_or_else(Mat::new))
     }
 
     pub(crate) fn n_cols(&self) -> usize {
@@ -257,17 +264,20 @@ impl<'a> Working<'a> {
     }
 
     /// `AᵀA`, d x d, lower triangle.
-    pub(crate) fn gram(&self) -> Mat<f64> {
+    pub(crate) fn gram(&self, watch: Watch<'_>) -> Result<Mat<f64>> {
         match &self.body {
-            Body::Dense(a) => lower_product(a.transpose(), a.as_ref()),
+            Body::Dense(a) => lower_product(a.transpose(), a.as_ref(), watch),
             Body::Blocks { x, view, mean, along } => self.sum_over_blocks(|from, to| {
                 let a = self.block(from, to, (x, view), mean, along);
-                lower_product(a.transpose(), a.as_ref())
+                lower_product(a.transpose(), a.as_ref(), watch)
             }),
             Body::Sparse { x, view, correction } => {
                 let d = self.n_cols();
                 let mut g = Mat::<f64>::zeros(d, d);
                 for i in 0..view.n_rows() {
+                    if i % BLOCK == 0 {
+                        watch()?;
+                    }
                     let (cols, values) = x.row(view.place(i));
                     let w = self.root_w[i] * self.root_w[i];
                     for (k, (&j, v)) in cols.iter().zip(values).enumerate() {
@@ -285,18 +295,18 @@ impl<'a> Working<'a> {
                         column[l] = column[l] * self.inverse_sd[l] - shared;
                     }
                 }
-                g
+                Ok(g)
             }
         }
     }
 
     /// `AAᵀ`, n x n, lower triangle.
-    pub(crate) fn kernel(&self) -> Mat<f64> {
+    pub(crate) fn kernel(&self, watch: Watch<'_>) -> Result<Mat<f64>> {
         match &self.body {
-            Body::Dense(a) => lower_product(a.as_ref(), a.transpose()),
+            Body::Dense(a) => lower_product(a.as_ref(), a.transpose(), watch),
             Body::Blocks { x, view, mean, along } => {
                 let a = self.block(0, self.n_rows(), (x, view), mean, along);
-                lower_product(a.as_ref(), a.transpose())
+                lower_product(a.as_ref(), a.transpose(), watch)
             }
             Body::Sparse { x, view, correction } => {
                 let n = view.n_rows();
@@ -308,12 +318,13 @@ impl<'a> Working<'a> {
                 let columns: Vec<Vec<f64>> = (0..n)
                     .into_par_iter()
                     .map(|j| {
+                        watch()?;
                         let mut wide = vec![0.0; self.n_cols()];
                         let (cols, values) = x.row(view.place(j));
                         for (&c, v) in cols.iter().zip(values) {
                             wide[c as usize] = self.root_w[j] * v * self.inverse_sd[c as usize];
                         }
-                        (j..n)
+                        Ok((j..n)
                             .map(|i| {
                                 let mut k = self.sparse_row_dot((x, view), i, &wide);
                                 for (p, q) in self.free.iter().enumerate() {
@@ -324,14 +335,14 @@ impl<'a> Working<'a> {
                                 }
                                 k
                             })
-                            .collect()
+                            .collect())
                     })
-                    .collect();
+                    .collect::<Result<_>>()?;
                 let mut kernel = Mat::zeros(n, n);
                 for (j, column) in columns.iter().enumerate() {
                     kernel.col_as_slice_mut(j)[j..].copy_from_slice(column);
                 }
-                kernel
+                Ok(kernel)
             }
         }
     }
@@ -347,9 +358,9 @@ impl<'a> Working<'a> {
         match &self.body {
             Body::Dense(a) => (0..a.ncols()).map(|j| dot(a.col_as_slice(j), v)).collect(),
             Body::Blocks { x, view, mean, along } => {
-                let sum = self.sum_over_blocks(|from, to| {
+                let Ok(sum) = self.sum_over_blocks(|from, to| {
                     let a = self.block(from, to, (x, view), mean, along);
-                    Mat::from_fn(a.ncols(), 1, |j, _| dot(a.col_as_slice(j), &v[from..to]))
+                    Ok::<_, Infallible>(Mat::from_fn(a.ncols(), 1, |j, _| dot(a.col_as_slice(j), &v[from..to])))
                 });
                 sum.col_as_slice(0).to_vec()
             }
@@ -414,25 +425,26 @@ fn free_basis(root_w: &[f64], total: f64, free_column: Option<&[f64]>) -> Vec<Ve
 }
 
 /// The lower triangle of a symmetric product, by column blocks of a fixed width.
-pub(crate) fn lower_product(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Mat<f64> {
+pub(crate) fn lower_product(left: MatRef<'_, f64>, right: MatRef<'_, f64>, watch: Watch<'_>) -> Result<Mat<f64>> {
     let n = left.nrows();
     let starts: Vec<usize> = (0..n).step_by(BLOCK).collect();
     let blocks: Vec<Mat<f64>> = starts
         .par_iter()
         .map(|&from| {
+            watch()?;
             let width = BLOCK.min(n - from);
             let mut block = Mat::zeros(n - from, width);
             matmul(&mut block, Accum::Replace, left.subrows(from, n - from), right.subcols(from, width), 1.0, Par::Seq);
-            block
+            Ok(block)
         })
-        .collect();
+        .collect::<Result<_>>()?;
     let mut out = Mat::zeros(n, n);
     for (&from, block) in starts.iter().zip(&blocks) {
         for j in 0..block.ncols() {
             out.col_as_slice_mut(from + j)[from..].copy_from_slice(block.col_as_slice(j));
         }
     }
-    out
+    Ok(out)
 }
 
 #[cfg(test)]
@@ -463,8 +475,9 @@ mod tests {
                     }
                 }
             };
-            near(&kept.gram(), &blocks.gram());
-            near(&kept.kernel(), &blocks.kernel());
+            let watch: Watch<'_> = &|| Ok(());
+            near(&kept.gram(watch).unwrap(), &blocks.gram(watch).unwrap());
+            near(&kept.kernel(watch).unwrap(), &blocks.kernel(watch).unwrap());
             let b = kept.outcome(&y);
             assert_eq!(b, blocks.outcome(&y));
             let column = |v: Vec<f64>| Mat::from_fn(v.len(), 1, |i, _| v[i]);

@@ -5,6 +5,7 @@
 
 mod base;
 mod design_matrix;
+mod eigen;
 mod lasso;
 mod lasso_base;
 mod linear;

@@ -115,7 +115,7 @@ impl Estimator for LinearEstimator {
                     weight: design.weight(),
                     groups: design.groups(),
                 };
-                let model = Ridge::fit(&task, &options, ctx.seed)?;
+                let model = Ridge::fit_watched(&task, &options, ctx.seed, &|| ctx.check_interrupt())?;
                 note(&mut diagnostics, "", &model);
                 (vec![model.clone()], model.standardised())
             }
@@ -131,7 +131,8 @@ impl Estimator for LinearEstimator {
                             design.groups().map(|groups| rows.iter().map(|&i| groups[i]).collect());
                         let x = View::of(design.x(), &rows);
                         let part = Rows { x, y: &y, free: None, weight: weight.as_deref(), groups: groups.as_deref() };
-                        Ridge::fit_view(&part, &options, ctx.seed.named("arm").indexed(u64::from(arm)))
+                        let seed = ctx.seed.named("arm").indexed(u64::from(arm));
+                        Ridge::fit_view(&part, &options, seed, &|| ctx.check_interrupt())
                     })
                     .collect::<Result<Vec<_>>>()?;
                 note(&mut diagnostics, "_control", &models[0]);

@@ -89,7 +89,7 @@ impl Logistic {
         Self::fit_watched(task, options, seed, &|| Ok(()))
     }
 
-    /// The same; between penalties `watch` may end it, so that a request to stop is heard soon.
+    /// The same; between steps `watch` may end it, so that a request to stop is heard soon.
     pub fn fit_watched(
         task: &LogisticTask<'_>,
         options: &LogisticOptions,
@@ -105,14 +105,14 @@ impl Logistic {
             return Err(Error::unfit(format!("labels: row {} holds {}, not 0 or 1", i + 1, task.y[i])));
         }
         let w = weights_or_ones(task.weight, n);
-        let problem = Problem::new(task.x.into(), task.y.to_vec(), &w)?;
+        let problem = Problem::new(task.x.into(), task.y.to_vec(), &w, watch)?;
         let (penalty, log_loss) = match options.penalty {
             Some(penalty) => (penalty.max(LEAST_PENALTY), None),
             None => choose(task, &w, (options.folds, seed), watch)?,
         };
         watch()?;
         let mut theta = problem.start();
-        problem.solve(penalty, &mut theta, FINAL_TOLERANCE);
+        problem.solve(penalty, &mut theta, FINAL_TOLERANCE, watch)?;
         let (intercept, coef) = problem.in_units(&theta);
         Ok(Self { intercept, coef, penalty, log_loss })
     }
@@ -170,7 +170,7 @@ struct Problem<'a> {
 }
 
 impl<'a> Problem<'a> {
-    fn new(x: View<'a>, y: Vec<f64>, w: &[f64]) -> Result<Self> {
+    fn new(x: View<'a>, y: Vec<f64>, w: &[f64], watch: Watch<'_>) -> Result<Self> {
         let total: f64 = w.iter().sum();
         if total.partial_cmp(&0.0) != Some(std::cmp::Ordering::Greater) {
             return Err(Error::unfit("all rows to learn from have weight 0"));
@@ -184,7 +184,7 @@ impl<'a> Problem<'a> {
             let smoothed = (rate * n + 0.5) / (n + 1.0);
             logit(smoothed)
         });
-        let space = if only.is_none() { RowSpace::of(x, &moments)? } else { None };
+        let space = if only.is_none() { RowSpace::of(x, &moments, watch)? } else { None };
         Ok(Self { x, y, w, moments, space, only })
     }
 
@@ -206,18 +206,18 @@ impl<'a> Problem<'a> {
     }
 
     /// Products of these columns, the lower triangle; of many rows a part at a time.
-    fn curvature(&self, m: &Dense, root: &[f64]) -> Mat<f64> {
+    fn curvature(&self, m: &Dense, root: &[f64], watch: Watch<'_>) -> Result<Mat<f64>> {
         let (n, rows) = (self.x.n_rows(), MOST_CELLS / (m.n_cols() + 1));
         let mut sum: Option<Mat<f64>> = None;
         for from in (0..n).step_by(rows) {
             let scaled = self.scaled(m, root, (from, (from + rows).min(n)));
-            let part = lower_product(scaled.transpose(), scaled.as_ref());
+            let part = lower_product(scaled.transpose(), scaled.as_ref(), watch)?;
             match &mut sum {
                 Some(sum) => *sum += part,
                 None => sum = Some(part),
             }
         }
-        sum.unwrap_or_else(Mat::new)
+        Ok(sum.unwrap_or_else(Mat::new))
     }
 
     /// Coefficients 0 and the intercept at the logit of the rate.
@@ -229,25 +229,23 @@ impl<'a> Problem<'a> {
     }
 
     /// Moves `theta` (intercept first) to the optimum for a penalty: no entry of the gradient above `tolerance`.
-    fn solve(&self, penalty: f64, theta: &mut Vec<f64>, tolerance: f64) {
+    fn solve(&self, penalty: f64, theta: &mut Vec<f64>, tolerance: f64, watch: Watch<'_>) -> Result<()> {
         if self.only.is_some() {
-            return;
+            return Ok(());
         }
         if let Some(space) = &self.space {
             let d = space.rows.n_cols();
             let moments = Moments { mean: vec![0.0; d], inverse_sd: vec![1.0; d] };
             let (y, w) = (self.y.clone(), self.w.clone());
             return Problem { x: (&space.rows).into(), y, w, moments, space: None, only: None }
-                .solve(penalty, theta, tolerance);
+                .solve(penalty, theta, tolerance, watch);
         }
         let objective = Objective { problem: self, penalty };
         let done = match self.x.x {
-            Features::Dense(m) if m.n_cols() <= NEWTON_COLUMNS => newton(&objective, m, theta, tolerance),
+            Features::Dense(m) if m.n_cols() <= NEWTON_COLUMNS => newton(&objective, m, theta, tolerance, watch)?,
             _ => false,
         };
-        if !done {
-            lbfgs(&objective, theta, tolerance, 500);
-        }
+        if done { Ok(()) } else { lbfgs(&objective, theta, tolerance, 500, watch) }
     }
 
     /// Intercept and coefficients in the features' units.
@@ -297,14 +295,21 @@ impl Smooth for Objective<'_> {
 }
 
 /// Newton's method with step halving; false when the equations could not be solved.
-fn newton(objective: &Objective<'_>, m: &Dense, theta: &mut Vec<f64>, tolerance: f64) -> bool {
+fn newton(
+    objective: &Objective<'_>,
+    m: &Dense,
+    theta: &mut Vec<f64>,
+    tolerance: f64,
+    watch: Watch<'_>,
+) -> Result<bool> {
     let p = objective.problem;
     let size = theta.len();
     let mut gradient = vec![0.0; size];
     let mut value = objective.value(theta, &mut gradient);
     for _ in 0..100 {
+        watch()?;
         if gradient.iter().fold(0.0_f64, |m, g| m.max(g.abs())) <= tolerance {
-            return true;
+            return Ok(true);
         }
         let (intercept, coef) = p.in_units(theta);
         let root: Vec<f64> = linear_predictor(p.x, intercept, &coef)
@@ -315,20 +320,20 @@ fn newton(objective: &Objective<'_>, m: &Dense, theta: &mut Vec<f64>, tolerance:
                 (w * e * (1.0 - e)).sqrt()
             })
             .collect();
-        let mut hessian = p.curvature(m, &root);
+        let mut hessian = p.curvature(m, &root, watch)?;
         for j in 0..size {
             hessian[(j, j)] += if j == 0 { 1e-12 } else { objective.penalty };
         }
-        let Ok(factor) = hessian.llt(Side::Lower) else { return false };
+        let Ok(factor) = hessian.llt(Side::Lower) else { return Ok(false) };
         let right = Mat::from_fn(size, 1, |j, _| gradient[j]);
         let move_by = factor.solve(&right);
         let slope: f64 = -(0..size).map(|j| move_by[(j, 0)] * gradient[j]).sum::<f64>();
         if !slope.is_finite() {
-            return false;
+            return Ok(false);
         }
         // The promised decrease is below what the value can resolve.
         if -slope <= 1e-15 * value.abs() {
-            return true;
+            return Ok(true);
         }
         let mut step = 1.0;
         let mut next_gradient = vec![0.0; size];
@@ -344,11 +349,11 @@ fn newton(objective: &Objective<'_>, m: &Dense, theta: &mut Vec<f64>, tolerance:
             step *= 0.5;
             if step < 1e-10 {
                 // No progress left in floating point: the optimum, as near as it can be known.
-                return true;
+                return Ok(true);
             }
         }
     }
-    true
+    Ok(true)
 }
 
 /// The penalty of least cross-validated log-loss, and that loss.
@@ -365,7 +370,7 @@ fn choose(
     for fold in &parts {
         let pick = |v: &[f64]| -> Vec<f64> { fold.train.iter().map(|&i| v[i]).collect() };
         watch()?;
-        problems.push(Problem::new(View::of(task.x, &fold.train), pick(task.y), &pick(w))?);
+        problems.push(Problem::new(View::of(task.x, &fold.train), pick(task.y), &pick(w), watch)?);
     }
     let mut thetas: Vec<Vec<f64>> = problems.iter().map(Problem::start).collect();
     let total: f64 = w.iter().sum();
@@ -380,12 +385,12 @@ fn choose(
             .zip(thetas.par_iter_mut())
             .zip(&parts)
             .map(|((problem, theta), fold)| {
-                problem.solve(penalty, theta, PATH_TOLERANCE);
+                problem.solve(penalty, theta, PATH_TOLERANCE, watch)?;
                 let (intercept, coef) = problem.in_units(theta);
                 let logits = bounded_logits(View::of(task.x, &fold.held_out), intercept, &coef);
-                logits.iter().zip(&fold.held_out).map(|(l, &i)| w[i] * loss(task.y[i], *l)).sum()
+                Ok(logits.iter().zip(&fold.held_out).map(|(l, &i)| w[i] * loss(task.y[i], *l)).sum())
             })
-            .collect();
+            .collect::<Result<_>>()?;
         let mean = losses.iter().sum::<f64>() / total;
         if mean < best.1 {
             best = (penalty, mean);
@@ -413,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_to_stop_is_heard_between_penalties() {
+    fn a_request_to_stop_is_heard_between_steps() {
         let (x, y) = data(200, 4);
         let task = LogisticTask { x: &x, y: &y, weight: None, groups: None };
         let asked = std::sync::atomic::AtomicUsize::new(0);
@@ -436,13 +441,13 @@ mod tests {
     fn wide_problems_among_their_rows_agree_with_those_among_their_columns() {
         let (x, y) = data(60, 200);
         let w: Vec<f64> = (0..60).map(|i| 0.5 + f64::from(i % 3)).collect();
-        let wide = Problem::new((&x).into(), y.clone(), &w).unwrap();
+        let wide = Problem::new((&x).into(), y.clone(), &w, &|| Ok(())).unwrap();
         assert!(wide.space.is_some());
-        let columns = Problem { space: None, ..Problem::new((&x).into(), y, &w).unwrap() };
+        let columns = Problem { space: None, ..Problem::new((&x).into(), y, &w, &|| Ok(())).unwrap() };
         for penalty in [1.0, 0.01] {
             let (mut a, mut b) = (wide.start(), columns.start());
-            wide.solve(penalty, &mut a, 1e-10);
-            lbfgs(&Objective { problem: &columns, penalty }, &mut b, 1e-10, 2000);
+            wide.solve(penalty, &mut a, 1e-10, &|| Ok(())).unwrap();
+            lbfgs(&Objective { problem: &columns, penalty }, &mut b, 1e-10, 2000, &|| Ok(())).unwrap();
             let ((a, beta), (b, other)) = (wide.in_units(&a), columns.in_units(&b));
             assert!((a - b).abs() < 1e-6, "{a} {b}");
             beta.iter().zip(&other).for_each(|(a, b)| assert!((a - b).abs() < 1e-7, "{a} {b}"));
@@ -454,11 +459,11 @@ mod tests {
         let (x, y) = data(200, 4);
         let w: Vec<f64> = (0..200).map(|i| 0.5 + f64::from(i % 3)).collect();
         let Features::Dense(dense) = &x else { panic!("the rows are dense") };
-        let problem = Problem::new((&x).into(), y, &w).unwrap();
+        let problem = Problem::new((&x).into(), y, &w, &|| Ok(())).unwrap();
         let objective = Objective { problem: &problem, penalty: 0.01 };
         let (mut a, mut b) = (problem.start(), problem.start());
-        assert!(newton(&objective, dense, &mut a, 1e-10));
-        lbfgs(&objective, &mut b, 1e-9, 500);
+        assert!(newton(&objective, dense, &mut a, 1e-10, &|| Ok(())).unwrap());
+        lbfgs(&objective, &mut b, 1e-9, 500, &|| Ok(())).unwrap();
         let mut gradient = vec![0.0; 5];
         objective.value(&a, &mut gradient);
         assert!(gradient.iter().all(|g| g.abs() < 1e-9), "{gradient:?}");

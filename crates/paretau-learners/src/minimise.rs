@@ -2,7 +2,10 @@
 
 use std::collections::VecDeque;
 
+use paretau_core::Result;
 use paretau_kernels::numeric::dot;
+
+use crate::logistic::Watch;
 
 /// Pairs of steps and gradient changes that are remembered.
 const MEMORY: usize = 10;
@@ -15,14 +18,21 @@ pub(crate) trait Smooth {
 
 /// Moves `theta` to a minimum: the largest entry of the gradient below `tolerance`, no more progress in floating
 /// point, or `max_steps` steps.
-pub(crate) fn lbfgs(f: &impl Smooth, theta: &mut Vec<f64>, tolerance: f64, max_steps: usize) {
+pub(crate) fn lbfgs(
+    f: &impl Smooth,
+    theta: &mut Vec<f64>,
+    tolerance: f64,
+    max_steps: usize,
+    watch: Watch<'_>,
+) -> Result<()> {
     let n = theta.len();
     let mut gradient = vec![0.0; n];
     let mut value = f.value(theta, &mut gradient);
     let mut memory: VecDeque<(Vec<f64>, Vec<f64>, f64)> = VecDeque::with_capacity(MEMORY);
     for _ in 0..max_steps {
+        watch()?;
         if gradient.iter().fold(0.0_f64, |m, g| m.max(g.abs())) <= tolerance {
-            return;
+            return Ok(());
         }
         let mut direction = two_loops(&gradient, &memory);
         let mut slope = dot(&direction, &gradient);
@@ -45,7 +55,7 @@ pub(crate) fn lbfgs(f: &impl Smooth, theta: &mut Vec<f64>, tolerance: f64, max_s
                 break None;
             }
         };
-        let Some((next, next_value)) = moved else { return };
+        let Some((next, next_value)) = moved else { return Ok(()) };
         let s: Vec<f64> = next.iter().zip(theta.iter()).map(|(a, b)| a - b).collect();
         let y: Vec<f64> = next_gradient.iter().zip(&gradient).map(|(a, b)| a - b).collect();
         let sy = dot(&s, &y);
@@ -59,6 +69,7 @@ pub(crate) fn lbfgs(f: &impl Smooth, theta: &mut Vec<f64>, tolerance: f64, max_s
         gradient = next_gradient;
         value = next_value;
     }
+    Ok(())
 }
 
 /// Minus the inverse Hessian (as the memory knows it) times the gradient.
@@ -82,6 +93,7 @@ fn two_loops(gradient: &[f64], memory: &VecDeque<(Vec<f64>, Vec<f64>, f64)>) -> 
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -102,7 +114,7 @@ mod tests {
     #[test]
     fn finds_the_bottom_of_a_stretched_bowl() {
         let mut theta = vec![0.0, 5.0, -3.0, 2.0];
-        lbfgs(&Valley, &mut theta, 1e-9, 200);
+        lbfgs(&Valley, &mut theta, 1e-9, 200, &|| Ok(())).unwrap();
         assert!(theta.iter().all(|t| (t - 1.0).abs() < 1e-8), "{theta:?}");
     }
 }

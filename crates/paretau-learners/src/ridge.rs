@@ -10,13 +10,15 @@
 //! when a number of folds is asked for, ordinary K-fold cross-validation that keeps groups together is used instead.
 
 use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, Par, Side};
+use faer::{Accum, Mat, Par};
 use paretau_core::{Error, Features, Result, Seed, State};
 use paretau_kernels::numeric::dot;
 use paretau_nuisance::folds::{Fold, fold_count, folds};
 use rayon::prelude::*;
 
 use crate::design_matrix::{Working, refuse_missing, weights_or_ones};
+use crate::eigen::{Eigen, symmetric_eigen};
+use crate::logistic::Watch;
 use crate::view::View;
 
 /// Penalties tried, as a share of the largest eigenvalue of the standardised second moments.
@@ -89,21 +91,26 @@ pub struct Ridge {
 impl Ridge {
     /// Fits by `options`. The seed only deals rows to folds, so leave-one-out does not use it.
     pub fn fit(task: &RidgeTask<'_>, options: &RidgeOptions, seed: Seed) -> Result<Self> {
+        Self::fit_watched(task, options, seed, &|| Ok(()))
+    }
+
+    /// The same; while it is at work `watch` may end it, so that a request to stop is heard soon.
+    pub fn fit_watched(task: &RidgeTask<'_>, options: &RidgeOptions, seed: Seed, watch: Watch<'_>) -> Result<Self> {
         refuse_missing(task.x, "ridge regression")?;
-        Self::fit_view(&Rows::from(*task), options, seed)
+        Self::fit_view(&Rows::from(*task), options, seed, watch)
     }
 
     /// The same on some rows of features without gaps, read where they lie.
-    pub(crate) fn fit_view(task: &Rows<'_>, options: &RidgeOptions, seed: Seed) -> Result<Self> {
+    pub(crate) fn fit_view(task: &Rows<'_>, options: &RidgeOptions, seed: Seed, watch: Watch<'_>) -> Result<Self> {
         let n = task.x.n_rows();
         if n == 0 || task.y.len() != n {
             return Err(Error::LengthMismatch { what: "outcome", expected: n, found: task.y.len() });
         }
         let w = weights_or_ones(task.weight, n);
-        let path = Path::new(task, &w)?;
+        let path = Path::new(task, &w, watch)?;
         let chosen = match options.penalty {
             Some(penalty) => Choice { penalty, r2: None },
-            None => path.choose(task, &w, options.folds, seed)?,
+            None => path.choose(task, &w, (options.folds, seed), watch)?,
         };
         Ok(path.solution(task, &w, &chosen))
     }
@@ -179,23 +186,21 @@ struct Path<'a> {
 }
 
 impl<'a> Path<'a> {
-    fn new(task: &Rows<'a>, w: &[f64]) -> Result<Self> {
-        Self::in_form(task, w, task.x.n_rows() < task.x.n_cols())
+    fn new(task: &Rows<'a>, w: &[f64], watch: Watch<'_>) -> Result<Self> {
+        Self::in_form(task, w, task.x.n_rows() < task.x.n_cols(), watch)
     }
 
-    fn in_form(task: &Rows<'a>, w: &[f64], dual: bool) -> Result<Self> {
+    fn in_form(task: &Rows<'a>, w: &[f64], dual: bool, watch: Watch<'_>) -> Result<Self> {
         let work = Working::new(task.x, w, task.free)?;
         let b = work.outcome(task.y);
-        let symmetric = if dual { work.kernel() } else { work.gram() };
-        let eigen = symmetric.self_adjoint_eigen(Side::Lower).map_err(|e| Error::Numeric {
-            what: "ridge regression",
-            message: format!("the eigendecomposition did not converge ({e:?})"),
-        })?;
+        let symmetric = if dual { work.kernel(watch)? } else { work.gram(watch)? };
         let size = symmetric.nrows();
-        let mut values: Vec<f64> = (0..size).map(|k| eigen.S()[k]).collect();
+        let Some(Eigen { mut values, vectors }) = symmetric_eigen(symmetric, watch)? else {
+            let message = "the eigendecomposition did not converge".to_owned();
+            return Err(Error::Numeric { what: "ridge regression", message });
+        };
         let floor = values.last().copied().unwrap_or(0.0).max(0.0) * size as f64 * f64::EPSILON;
         values.iter_mut().for_each(|v| *v = if *v <= floor { 0.0 } else { *v });
-        let vectors = eigen.U().to_owned();
         let target = if dual { b.clone() } else { work.transpose_times(&b) };
         let loads = (0..size).map(|k| dot(vectors.col_as_slice(k), &target)).collect();
         Ok(Self { work, b, values, vectors, loads, dual })
@@ -235,13 +240,19 @@ impl<'a> Path<'a> {
         Ridge { intercept, free, coef, sd, penalty: choice.penalty, r2: choice.r2 }
     }
 
-    fn choose(&self, task: &Rows<'_>, w: &[f64], n_folds: Option<usize>, seed: Seed) -> Result<Choice> {
+    fn choose(
+        &self,
+        task: &Rows<'_>,
+        w: &[f64],
+        (n_folds, seed): (Option<usize>, Seed),
+        watch: Watch<'_>,
+    ) -> Result<Choice> {
         let penalties = self.penalties();
         let strata = strata(task);
         let n_folds = n_folds.or(task.groups.map(|_| GROUP_FOLDS));
         let losses = match n_folds.and_then(|k| fold_count(&strata, task.groups, k)) {
-            None => self.leave_one_out(&penalties),
-            Some(k) => k_fold(task, w, &penalties, &folds(&strata, task.groups, k, seed)?)?,
+            None => self.leave_one_out(&penalties, watch)?,
+            Some(k) => k_fold(task, w, &penalties, &folds(&strata, task.groups, k, seed)?, watch)?,
         };
         // The largest penalty among equals: ties mean that the features say nothing.
         let best = (0..penalties.len()).rev().min_by(|&i, &j| losses[i].total_cmp(&losses[j])).unwrap_or(0);
@@ -253,7 +264,7 @@ impl<'a> Path<'a> {
     }
 
     /// Weighted sum of squared leave-one-out errors for each penalty.
-    fn leave_one_out(&self, penalties: &[f64]) -> Vec<f64> {
+    fn leave_one_out(&self, penalties: &[f64], watch: Watch<'_>) -> Result<Vec<f64>> {
         let (n, rank, m) = (self.work.n_rows(), self.values.len(), penalties.len());
         let shrink = Mat::from_fn(rank, m, |k, p| self.shrink(k, penalties[p]));
         // Row i of the loadings Z gives the fit Z_i · (g shrink) and the leverage Z_i² · shrink.
@@ -264,6 +275,7 @@ impl<'a> Path<'a> {
         let parts: Vec<Vec<f64>> = starts
             .par_iter()
             .map(|&from| {
+                watch()?;
                 let to = (from + CHUNK).min(n);
                 let mut z = if self.dual {
                     Mat::from_fn(to - from, rank, |i, k| self.vectors[(from + i, k)] * self.values[k].sqrt())
@@ -274,7 +286,7 @@ impl<'a> Path<'a> {
                 matmul(&mut fit, Accum::Replace, &z, &moved, 1.0, Par::Seq);
                 (0..rank).for_each(|k| z.col_as_slice_mut(k).iter_mut().for_each(|v| *v *= *v));
                 matmul(&mut leverage, Accum::Replace, &z, &shrink, 1.0, Par::Seq);
-                (0..m)
+                Ok((0..m)
                     .map(|p| {
                         (from..to)
                             .map(|i| {
@@ -284,10 +296,10 @@ impl<'a> Path<'a> {
                             })
                             .sum()
                     })
-                    .collect()
+                    .collect())
             })
-            .collect();
-        (0..m).map(|p| parts.iter().map(|part| part[p]).sum()).collect()
+            .collect::<Result<_>>()?;
+        Ok((0..m).map(|p| parts.iter().map(|part| part[p]).sum()).collect())
     }
 }
 
@@ -297,7 +309,7 @@ fn strata(task: &Rows<'_>) -> Vec<u8> {
 }
 
 /// Weighted sum of squared errors on held-out folds for each penalty.
-fn k_fold(task: &Rows<'_>, w: &[f64], penalties: &[f64], parts: &[Fold]) -> Result<Vec<f64>> {
+fn k_fold(task: &Rows<'_>, w: &[f64], penalties: &[f64], parts: &[Fold], watch: Watch<'_>) -> Result<Vec<f64>> {
     let losses: Vec<Result<Vec<f64>>> = parts
         .par_iter()
         .map(|fold| {
@@ -307,7 +319,7 @@ fn k_fold(task: &Rows<'_>, w: &[f64], penalties: &[f64], parts: &[Fold]) -> Resu
             let (y, free, weight) = (pick(task.y), task.free.map(pick), pick(w));
             let x = View::of(task.x.x, &train);
             let sub = Rows { x, y: &y, free: free.as_deref(), weight: None, groups: None };
-            let path = Path::new(&sub, &weight)?;
+            let path = Path::new(&sub, &weight, watch)?;
             let held = View::of(task.x.x, &held_out);
             Ok(penalties
                 .iter()
@@ -391,9 +403,9 @@ mod tests {
             let csr = sparse(n, d, &x);
             let solve = |x: &Features, dual: bool| {
                 let task = Rows { x: x.into(), y: &y, free: Some(&u), weight: None, groups: None };
-                let path = Path::in_form(&task, &w, dual).unwrap();
+                let path = Path::in_form(&task, &w, dual, &|| Ok(())).unwrap();
                 let model = path.solution(&task, &w, &Choice { penalty: 0.3, r2: None });
-                let loo = path.leave_one_out(&[0.01, 0.3, 10.0]);
+                let loo = path.leave_one_out(&[0.01, 0.3, 10.0], &|| Ok(())).unwrap();
                 [model.coef, vec![model.intercept, model.free], loo].concat()
             };
             let reference = solve(&dense, false);
@@ -409,7 +421,7 @@ mod tests {
         let (x, u, y, w) = draw(n, d, 4);
         let x = Features::Dense(Dense::new(n, d, x).unwrap());
         let task = Rows { x: (&x).into(), y: &y, free: Some(&u), weight: None, groups: None };
-        let path = Path::new(&task, &w).unwrap();
+        let path = Path::new(&task, &w, &|| Ok(())).unwrap();
         let penalty = 0.7;
         // The shortcut keeps the full data's scales and total weight; so must the slow way, by solving the normal
         // equations of the remaining rows with the penalty matrix of all rows.
@@ -435,6 +447,6 @@ mod tests {
             let fit: f64 = row(left).iter().enumerate().map(|(a, r)| r * beta[(a, 0)]).sum();
             slow += w[left] * (y[left] - fit).powi(2);
         }
-        assert_near(&path.leave_one_out(&[penalty]), &[slow], 1e-9);
+        assert_near(&path.leave_one_out(&[penalty], &|| Ok(())).unwrap(), &[slow], 1e-9);
     }
 }

@@ -5,10 +5,12 @@
 //! `β = Zᵀ U D^-½ γ`, so that each step of a search costs n² instead of n·d. What is left in d is one product `ZZᵀ`.
 
 use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, Par, Side};
+use faer::{Accum, Mat, Par};
 use paretau_core::{Dense, Features, Result};
 
 use crate::design_matrix::Moments;
+use crate::eigen::symmetric_eigen;
+use crate::logistic::Watch;
 use crate::view::View;
 
 /// More rows than this are not worth a decomposition of their products.
@@ -28,18 +30,18 @@ pub(crate) struct RowSpace {
 
 impl RowSpace {
     /// The row space of dense features that are much wider than long; `None` for others, and where the decomposition fails.
-    pub(crate) fn of(x: View<'_>, moments: &Moments) -> Result<Option<Self>> {
+    pub(crate) fn of(x: View<'_>, moments: &Moments, watch: Watch<'_>) -> Result<Option<Self>> {
         let (n, d) = (x.n_rows(), x.n_cols());
         let Features::Dense(m) = x.x else { return Ok(None) };
         if d <= 2 * n || n > MOST_ROWS {
             return Ok(None);
         }
-        let Ok(eigen) = products(x, m, moments).self_adjoint_eigen(Side::Lower) else { return Ok(None) };
-        let values: Vec<f64> = (0..n).map(|k| eigen.S()[k]).collect();
+        let Some(eigen) = symmetric_eigen(products(x, m, moments, watch)?, watch)? else { return Ok(None) };
+        let values = eigen.values;
         let least = values.iter().fold(0.0_f64, |most, v| most.max(*v)) * LEAST_SHARE;
         let kept: Vec<usize> = (0..n).filter(|&k| values[k] > least).collect();
         let scaled =
-            |power: f64| Mat::from_fn(n, kept.len(), |i, k| eigen.U()[(i, kept[k])] * values[kept[k]].powf(power));
+            |power: f64| Mat::from_fn(n, kept.len(), |i, k| eigen.vectors[(i, kept[k])] * values[kept[k]].powf(power));
         let root = scaled(0.5);
         let cells = (0..n).flat_map(|i| (0..kept.len()).map(move |k| (i, k))).map(|at| root[at]).collect();
         let rows = Features::Dense(Dense::new(n, kept.len(), cells)?);
@@ -64,10 +66,11 @@ impl RowSpace {
 }
 
 /// `ZZᵀ`, lower triangle, column by column block in their order.
-fn products(x: View<'_>, m: &Dense, moments: &Moments) -> Mat<f64> {
+fn products(x: View<'_>, m: &Dense, moments: &Moments, watch: Watch<'_>) -> Result<Mat<f64>> {
     let (n, d) = (x.n_rows(), x.n_cols());
     let mut kernel = Mat::zeros(n, n);
     for from in (0..d).step_by(COLUMNS_AT_A_TIME) {
+        watch()?;
         let to = (from + COLUMNS_AT_A_TIME).min(d);
         let mut z = Mat::zeros(n, to - from);
         for i in 0..n {
@@ -77,5 +80,5 @@ fn products(x: View<'_>, m: &Dense, moments: &Moments) -> Mat<f64> {
         }
         matmul(&mut kernel, Accum::Add, z.as_ref(), z.transpose(), 1.0, Par::Seq);
     }
-    kernel
+    Ok(kernel)
 }

@@ -5,6 +5,7 @@
 //! One fit, its model and its page are the business of the crate `paretau`, on which this one stands.
 
 pub mod datasets;
+mod draws;
 pub mod experiment;
 mod lines;
 mod quiet;
@@ -12,5 +13,6 @@ mod run_report;
 pub mod tasks;
 pub mod tune;
 
+pub use draws::DrawRecords;
 pub use paretau_report::RunRecords;
 pub use run_report::{report_run, run_records};

@@ -76,7 +76,7 @@ pub fn diagnose(table: Table, roles: &RoleSpec, seed: Seed, observer: &dyn Obser
 /// Overlap and balance of two arms.
 fn of_pair(prepared: &Prepared, ctx: &FitContext<'_>) -> Result<Diagnosis> {
     let Prepared { assigned, design, .. } = prepared;
-    scale::refuse_too_large(assigned, design, None)?;
+    scale::refuse_extremes(assigned, design, None)?;
     let e = nuisances::of_design(design, ctx)?.nuisance.e;
     let (weights, mut overlap) = weights_and_overlap(&e, (design.t(), design.weight()))?;
     let ids_at_risk = assigned

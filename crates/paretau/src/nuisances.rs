@@ -99,7 +99,7 @@ pub struct Yardstick {
 /// The yardstick of rows, cross-fitted on them.
 pub fn yardstick(assigned: &Assigned, ctx: &FitContext<'_>) -> Result<Yardstick> {
     let Prepared { design, .. } = Prepared::encode(assigned.clone(), HANDLES)?;
-    crate::scale::refuse_too_large(assigned, &design, None)?;
+    crate::scale::refuse_extremes(assigned, &design, None)?;
     let nuisance = of_design(&design, ctx)?.nuisance;
     let inverse = Weights::smoothed_inverse(&nuisance.e, design.t())?;
     let scores = nuisance.scores(&Observed::of(&design)?, &inverse.smooth);

@@ -206,7 +206,7 @@ fn costs(table: &Table, cost: &Cost) -> Result<Option<Vec<f64>>> {
 /// each arm's score from nuisances of that arm against all others.
 fn arm_gains(prepared: &Prepared, ctx: &FitContext<'_>) -> Result<Vec<Vec<f64>>> {
     let Prepared { assigned, design, .. } = prepared;
-    scale::refuse_too_large(assigned, design, None)?;
+    scale::refuse_extremes(assigned, design, None)?;
     let n_arms = design.n_arms();
     let stack = |design: &paretau_core::Design| -> Result<_> {
         let nuisance = nuisances::of_design(design, ctx)?.nuisance;

@@ -1,12 +1,12 @@
-//! Numbers too large to compute with: an outcome that no model could store, features whose squares or differences overflow,
-//! weights whose sum does.
+//! Numbers too large or too small to compute with: an outcome that no model could store, features whose squares or differences
+//! overflow or vanish, weights whose sum overflows.
 
 use paretau_core::{Design, Error, Features, Result, Warning};
 use paretau_data::Assigned;
 
 /// Models keep outcomes and effects in 32-bit floats, whose largest is 3.4e38; the difference of two must fit as well.
 const MOST_OUTCOME: f64 = 1e37;
-/// Squares of smaller differences between outcomes vanish, and with them every standard error.
+/// Squares of smaller differences vanish: with those of outcomes every standard error, with those of a feature its deviation.
 const LEAST_SPREAD: f64 = 1e-140;
 /// Squares and sums of squares of larger features overflow.
 const MOST_FEATURE: f64 = 1e150;
@@ -31,9 +31,9 @@ fn beyond(x: &Features, most: f64) -> Option<(usize, usize, f64)> {
     }
 }
 
-/// Refuses an outcome, weights and features that are too large to compute with, whoever computes; the outcome by its column's name
-/// where that is known.
-pub(crate) fn refuse_too_large(assigned: &Assigned, design: &Design, outcome: Option<&str>) -> Result<()> {
+/// Refuses an outcome, weights and features that are too large to compute with, and features that vary too little, whoever computes;
+/// the outcome by its column's name where that is known.
+pub(crate) fn refuse_extremes(assigned: &Assigned, design: &Design, outcome: Option<&str>) -> Result<()> {
     if let Some(row) = design.y().iter().position(|y| y.abs() > MOST_OUTCOME) {
         let message = format!(
             "{}holds {:e}, but outcomes may go up to {MOST_OUTCOME:e}; divide the column by a power of ten, the effects are \
@@ -56,13 +56,39 @@ pub(crate) fn refuse_too_large(assigned: &Assigned, design: &Design, outcome: Op
         let name = design.columns().get(column).map(|column| column.name.as_str());
         return Err(assigned.features.error(name, Some(row), message));
     }
+    if let Some((column, spread)) = too_little(design.x()) {
+        let message = format!(
+            "its values differ by {spread:e} at most, too little to compute with; multiply the column by a power of ten, or leave it out"
+        );
+        let name = design.columns().get(column).map(|column| column.name.as_str());
+        return Err(assigned.features.error(name, None, message));
+    }
     Ok(())
+}
+
+/// The first feature that varies, but so little that its deviation would be 0, and by how much it varies.
+fn too_little(x: &Features) -> Option<(usize, f64)> {
+    // A column of a sparse matrix holds zeros, too.
+    let first = |j: usize| if let Features::Dense(x) = x { x.row(0)[j] } else { 0.0 };
+    let mut ends: Vec<(f64, f64)> =
+        (0..if x.n_rows() == 0 { 0 } else { x.n_cols() }).map(|j| (first(j), first(j))).collect();
+    let widen = |(lo, hi): &mut (f64, f64), v: f64| (*lo, *hi) = (lo.min(v), hi.max(v));
+    match x {
+        Features::Dense(x) => {
+            (0..x.n_rows()).for_each(|i| ends.iter_mut().zip(x.row(i)).for_each(|(ends, v)| widen(ends, *v)));
+        }
+        Features::Sparse(x) => {
+            x.indices().iter().zip(x.values()).for_each(|(&j, v)| widen(&mut ends[j as usize], *v));
+        }
+    }
+    let spreads = ends.iter().map(|(lo, hi)| hi - lo).enumerate();
+    spreads.into_iter().find(|(_, spread)| *spread > 0.0 && *spread < LEAST_SPREAD)
 }
 
 /// Refuses an outcome that is too large or varies too little, and features and weights that nothing can be computed with; warns
 /// of features that are merely large.
 pub(crate) fn check(assigned: &Assigned, design: &Design, outcome: &str) -> Result<Option<Warning>> {
-    refuse_too_large(assigned, design, Some(outcome))?;
+    refuse_extremes(assigned, design, Some(outcome))?;
     let (lowest, highest) = design.y().iter().fold((f64::MAX, f64::MIN), |(lo, hi), y| (lo.min(*y), hi.max(*y)));
     if highest - lowest < LEAST_SPREAD {
         let message = format!(

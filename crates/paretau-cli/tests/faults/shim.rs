@@ -66,6 +66,9 @@ pub extern "C" fn mkdir(path: *const c_char, mode: c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn fchmod(fd: c_int, mode: c_int) -> c_int {
+    if std::env::var_os("SLOW_RIGHTS").is_some() {
+        std::thread::sleep(std::time::Duration::from_secs(1));
+    }
     (if is_full() { refuse() } else { unsafe { syscall(91, fd, mode) } }) as c_int
 }
 

@@ -138,6 +138,38 @@ fn text() -> Vec<Case> {
             3,
             &["\\u{9b}1;1H"],
         ),
+        with(
+            "names of marks that hide or turn the text",
+            "f.csv",
+            GOOD.replace('x', "a\u{2066}\u{200e}\u{61c}\u{2028}b"),
+            "roles FILE --treatment t --outcome y",
+            0,
+            &["a\\u{2066}\\u{200e}\\u{61c}\\u{2028}b"],
+        ),
+        with(
+            "a name of two lines",
+            "f.csv",
+            GOOD.replace('x', "\"a\nb\""),
+            "diagnose FILE --treatment t --outcome y",
+            0,
+            &["a\\nb"],
+        ),
+        with(
+            "a name of a megabyte",
+            "f.csv",
+            GOOD.replace('x', &"x".repeat(1 << 20)),
+            "check FILE --treatment t --outcome y",
+            0,
+            &["xxx…"],
+        ),
+        with(
+            "names that mean something to scripts",
+            "f.csv",
+            GOOD.replace("x\n", "__proto__\n"),
+            "check FILE --treatment t --outcome y --json",
+            0,
+            &["\"__proto__\""],
+        ),
         with("a file name that steers the terminal", "\u{1b}[2J.csv", "t,y\n", "check FILE", 3, &["\\u{1b}[2J.csv"]),
         with("a file name of 255 bytes", &format!("{}.csv", "n".repeat(251)), GOOD, "check FILE", 0, &["number"]),
         with("a path of 5000 bytes", "", "", &format!("check {}.csv", "n".repeat(5000)), 3, &["File name too long"]),
@@ -488,6 +520,31 @@ fn odd_numbers() -> Vec<Case> {
         fit("a feature of 1e300", "f.csv", rows("", "e300"), 0, &["`x`", "squares overflow"]),
         fit("a feature of 1e307", "f.csv", rows("", "e307"), 3, &["column `x`", "row 2", "divide"]),
         fit("a feature beyond all numbers", "f.csv", rows("", "e400"), 3, &["column `x`"]),
+        fit("a feature of 1e-320", "f.csv", rows("", "e-320"), 3, &["column `x`", "multiply"]),
+        with(
+            "weights of 1e300 and next to nothing",
+            "f.csv",
+            rows("", "")
+                .lines()
+                .enumerate()
+                .map(|(i, l)| format!("{l},{}\n", ["w", "1e300", "1e-300"][i.min(2)]))
+                .collect::<String>(),
+            "fit FILE --treatment t --outcome y --weight w -e lr-2 --out new.paretau",
+            0,
+            &["worth only 1 "],
+        ),
+        with(
+            "weights whose sum is infinite",
+            "f.csv",
+            rows("", "")
+                .lines()
+                .enumerate()
+                .map(|(i, l)| format!("{l},{}\n", ["w", "1e308"][i.min(1)]))
+                .collect::<String>(),
+            "fit FILE --treatment t --outcome y --weight w -e lr-2 --out new.paretau",
+            3,
+            &["weight"],
+        ),
         fit("outcomes of 1e-320", "f.csv", rows("e-320", ""), 3, &["column `y`", "multiply"]),
     ]
 }

@@ -38,7 +38,7 @@ impl AtomicFile {
         loop {
             let number = COUNTER.fetch_add(1, Ordering::Relaxed);
             let temporary = path.with_file_name(format!("{prefix}{}.{number}{ENDING}", std::process::id()));
-            let file = match OpenOptions::new().write(true).create_new(true).open(&temporary) {
+            let file = match new_file(path.exists()).open(&temporary) {
                 Ok(file) => file,
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(source) => return Err(Error::Io { path, source }),
@@ -115,8 +115,21 @@ fn remove_stale(path: &Path, prefix: &str) {
     }
 }
 
+/// How a temporary file is made. One that will replace another belongs to its owner alone until it has the other's permissions:
+/// who opened it before could go on reading.
+fn new_file(replaces: bool) -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    if replaces {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    options
+}
+
 /// Gives the new file the owner and the permissions of the one that it will replace, as far as the system lets us. Never may more
-/// people read it than could read the old one: where the system refuses that, so do we.
+/// people read it than could read the old one, nor fewer without a word: where the system gives it others, it is not written.
 #[cfg(unix)]
 fn keep_rights(file: &File, path: &Path) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
@@ -129,13 +142,18 @@ fn keep_rights(file: &File, path: &Path) -> io::Result<()> {
             || keeps_group;
     }
     let mode = rights(old.permissions().mode(), keeps_group);
-    let Err(refused) = file.set_permissions(std::fs::Permissions::from_mode(mode)) else { return Ok(()) };
-    // Some file systems know no permissions; there the new file is what the old one was.
-    let granted = new.permissions().mode() & 0o777;
-    if granted & !mode == 0 {
+    let set = file.set_permissions(std::fs::Permissions::from_mode(mode));
+    // What counts is what the file has now: some file systems know no permissions, and there the new file is what the old one was.
+    let granted = file.metadata()?.permissions().mode();
+    if (granted ^ mode) & 0o777 == 0 {
         return Ok(());
     }
-    let message = format!("the new file cannot be kept as private as the old one ({refused}); write somewhere else");
+    let refused = set.err().unwrap_or_else(|| io::Error::other("the system did not say why"));
+    let message = format!(
+        "the new file cannot get the permissions of the old one ({:o} and not {:o}: {refused}); write somewhere else",
+        mode & 0o777,
+        granted & 0o777
+    );
     Err(io::Error::new(refused.kind(), message))
 }
 
@@ -169,6 +187,21 @@ impl Drop for AtomicFile {
             let _ = std::fs::remove_file(temporary);
         }
     }
+}
+
+/// Whether a file can be written at `path`, found out by beginning one: nothing stays, and what is there is not touched. For
+/// those who are going to work for hours before they write.
+pub fn check_writable(path: &Path) -> Result<()> {
+    match std::fs::metadata(path) {
+        // Whoever reads from a pipe would take the attempt for all that comes.
+        Ok(found) if !found.is_file() && !found.is_dir() => return Ok(()),
+        // A name that no file may have; the temporary one would be shorter.
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            return Err(Error::Io { path: path.to_owned(), source });
+        }
+        _ => {}
+    }
+    AtomicFile::create(path).map(drop)
 }
 
 /// Writes all bytes to `path`, whole or not at all.
@@ -212,6 +245,20 @@ mod tests {
         {
             assert_eq!((rights(old, true), rights(old, false)), (old, new), "{old:o}");
         }
+    }
+
+    #[test]
+    fn a_check_leaves_everything_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model");
+        check_writable(&path).unwrap();
+        assert_eq!(names(folder.path()), Vec::<String>::new());
+        std::fs::write(&path, b"old").unwrap();
+        check_writable(&path).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        assert_eq!(names(folder.path()), ["model"]);
+        assert!(check_writable(&folder.path().join("nowhere/model")).is_err());
+        assert!(check_writable(&folder.path().join("n".repeat(256))).is_err());
     }
 
     #[test]

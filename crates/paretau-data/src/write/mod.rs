@@ -8,7 +8,7 @@ use std::path::Path;
 
 use paretau_core::{Error, Result};
 
-pub use atomic::write_atomically;
+pub use atomic::{check_writable, write_atomically};
 
 use crate::read::Format;
 use crate::table::{Field, Table, file_error};

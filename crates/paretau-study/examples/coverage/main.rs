@@ -2,14 +2,13 @@
 //! `cargo run --release -p paretau-study --example coverage -- [--replicates 200] [--only NAME,…] [--seed 1000] [--out DIR]`.
 //!
 //! Writes `records.jsonl`, one line per draw, and `table.md`; `experiments/coverage` holds the committed ones. Draws that the
-//! folder's records hold already are not drawn again, so that a run may be stopped and taken up; a study of another build begins
-//! in a folder of its own.
+//! folder's records hold already are not drawn again, so that a run may be stopped and taken up, and several processes may draw into
+//! one folder; a study of another build begins in a folder of its own.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // a command talks to people
 
 mod designs;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use designs::{PROCESSES, Process, Row, outcome};
@@ -17,6 +16,7 @@ use paretau::data::{RoleSpec, Table, TableColumn};
 use paretau::nuisance::inference::clustered_mean;
 use paretau::{Averages, Estimate, FitOptions, GroupEffect, Population, Seed, Severity};
 use paretau_report::{EffectNode, Interval};
+use paretau_study::DrawRecords;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -44,24 +44,28 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut study = Study::open(out)?;
     let wanted = |p: &&Process| only.is_empty() || only.iter().any(|o| o == p.name);
     for process in PROCESSES.iter().filter(wanted) {
-        let missing: Vec<u64> =
-            (first..first + replicates).filter(|seed| !study.records.contains_key(&key(process.name, *seed))).collect();
-        if missing.is_empty() {
-            continue;
-        }
-        let truth = truth(process);
-        for seeds in missing.chunks(AT_A_TIME) {
-            let found: Vec<Record> = seeds
+        let seeds: Vec<u64> = (first..first + replicates).collect();
+        let mut truth_of = None;
+        for seeds in seeds.chunks(AT_A_TIME) {
+            // Other processes may have drawn some meanwhile.
+            let missing: Vec<u64> = seeds.iter().copied().filter(|seed| !study.has(process, *seed)).collect();
+            if missing.is_empty() {
+                continue;
+            }
+            let truth = truth_of.get_or_insert_with(|| truth(process));
+            let found: Vec<Record> = missing
                 .par_iter()
-                .map(|&seed| replicate(process, &truth, Seed(seed), &estimator))
+                .map(|&seed| replicate(process, truth, Seed(seed), &estimator))
                 .collect::<Result<_, _>>()
                 .map_err(|e| e.to_string())?;
-            study.add(found)?;
+            study.add(&found)?;
         }
-        print!("{}", summarise(process, &study.of(process)));
+        if truth_of.is_some() {
+            print!("{}", summarise(process, &of(&sorted(study.draws.all()), process)));
+        }
     }
     // The table follows the records even where nothing was missing.
-    study.add(vec![])?;
+    study.add(&[])?;
     Ok(())
 }
 
@@ -173,44 +177,42 @@ fn short(value: f64) -> f64 {
     format!("{value:.4e}").parse().unwrap_or(value)
 }
 
-/// What has been drawn so far.
+/// What has been drawn so far, by this process and others.
 struct Study {
     out: PathBuf,
-    records: BTreeMap<Key, Record>,
+    draws: DrawRecords<Record>,
 }
 
 impl Study {
-    fn open(out: PathBuf) -> Result<Self, Box<dyn std::error::Error>> {
-        let mut study = Self { out, records: BTreeMap::new() };
-        if let Ok(lines) = std::fs::read_to_string(study.out.join("records.jsonl")) {
-            for line in lines.lines() {
-                let record: Record = serde_json::from_str(line)?;
-                study.records.insert(key(&record.process, record.seed), record);
-            }
-        }
-        Ok(study)
+    fn open(out: PathBuf) -> paretau::Result<Self> {
+        let draws = DrawRecords::open(&out.join("records.jsonl"))?;
+        Ok(Self { out, draws })
     }
 
-    /// Keeps further records, in files that are replaced whole.
-    fn add(&mut self, found: Vec<Record>) -> Result<(), Box<dyn std::error::Error>> {
-        self.records.extend(found.into_iter().map(|record| (key(&record.process, record.seed), record)));
-        let mut lines = String::new();
-        for record in self.records.values() {
-            writeln!(lines, "{}", serde_json::to_string(record)?)?;
-        }
-        let measured = PROCESSES.iter().map(|process| (process, self.of(process))).filter(|(_, own)| !own.is_empty());
-        let table = measured.fold(HEADER.to_owned(), |table, (process, own)| table + &summarise(process, &own));
-        for (name, text) in [("records.jsonl", lines), ("table.md", table)] {
-            let (new, path) = (self.out.join(format!("{name}.new")), self.out.join(name));
-            std::fs::write(&new, text)?;
-            std::fs::rename(new, path)?;
-        }
-        Ok(())
+    fn has(&self, process: &Process, seed: u64) -> bool {
+        self.draws.all().iter().any(|record| record.process == process.name && record.seed == seed)
     }
 
-    fn of(&self, process: &Process) -> Vec<&Record> {
-        self.records.range(key(process.name, 0)..=key(process.name, u64::MAX)).map(|(_, record)| record).collect()
+    /// Keeps further records, and makes the table from all there are.
+    fn add(&mut self, found: &[Record]) -> paretau::Result<()> {
+        self.draws.add(found, &self.out.join("table.md"), |all| {
+            let all = sorted(all);
+            let measured = PROCESSES.iter().map(|process| (process, of(&all, process)));
+            measured
+                .filter(|(_, own)| !own.is_empty())
+                .fold(HEADER.to_owned(), |table, (process, own)| table + &summarise(process, &own))
+        })
     }
+}
+
+/// The records in the order of their keys; one of those that two processes drew.
+fn sorted(all: &[Record]) -> BTreeMap<Key, &Record> {
+    all.iter().map(|record| (key(&record.process, record.seed), record)).collect()
+}
+
+/// The records of a process.
+fn of<'a>(all: &BTreeMap<Key, &'a Record>, process: &Process) -> Vec<&'a Record> {
+    all.range(key(process.name, 0)..=key(process.name, u64::MAX)).map(|(_, record)| *record).collect()
 }
 
 /// What is true of a process.

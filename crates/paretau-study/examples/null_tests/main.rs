@@ -4,7 +4,7 @@
 //!
 //! Writes `null_records.jsonl`, one line per draw, and `null_tests.md`; `experiments/coverage` holds the committed ones. Each draw
 //! is fitted, then scored on fresh rows and, where the estimator has out-of-bag predictions, on its own rows. Draws that the folder
-//! holds already are not drawn again; another build, or other rows, begin in a folder of their own.
+//! holds already are not drawn again, and several processes may draw into one folder; another build, or other rows, begin in a folder of their own.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // a command talks to people
 
 #[path = "../coverage/designs.rs"]
@@ -12,13 +12,13 @@
 mod designs;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use designs::{PROCESSES, Process, outcome};
 use paretau::data::{RoleSpec, Table, TableColumn};
 use paretau::{EvaluateOptions, Evaluation, FitOptions, Params, Seed};
 use paretau_report::{EffectNode, Interval};
+use paretau_study::DrawRecords;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -44,38 +44,36 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     std::fs::create_dir_all(&out)?;
     let process = PROCESSES.iter().find(|p| p.name == "null").ok_or("there is no process `null`")?;
-    let mut draws: BTreeMap<(String, u64), Draw> = BTreeMap::new();
-    if let Ok(lines) = std::fs::read_to_string(out.join("null_records.jsonl")) {
-        for line in lines.lines() {
-            let draw: Draw = serde_json::from_str(line)?;
-            draws.insert((draw.estimator.clone(), draw.seed), draw);
-        }
-    }
+    let table_file = out.join("null_tests.md");
+    let mut draws: DrawRecords<Draw> = DrawRecords::open(&out.join("null_records.jsonl"))?;
     for estimator in estimators.split(',') {
-        let is_missing = |seed: &u64| !draws.contains_key(&(estimator.to_owned(), *seed));
-        let missing: Vec<u64> = (first..first + replicates).filter(is_missing).collect();
-        for seeds in missing.chunks(AT_A_TIME) {
+        for seeds in (first..first + replicates).collect::<Vec<_>>().chunks(AT_A_TIME) {
+            // Other processes may have drawn some meanwhile.
+            let is_there = |seed: u64| draws.all().iter().any(|draw| draw.estimator == estimator && draw.seed == seed);
+            let missing: Vec<u64> = seeds.iter().copied().filter(|seed| !is_there(*seed)).collect();
+            if missing.is_empty() {
+                continue;
+            }
             let found: Vec<Draw> =
-                seeds.par_iter().map(|&seed| draw(process, estimator, rows, seed)).collect::<paretau::Result<_>>()?;
-            draws.extend(found.into_iter().map(|draw| ((draw.estimator.clone(), draw.seed), draw)));
-            write(&out, &draws)?;
+                missing.par_iter().map(|&seed| draw(process, estimator, rows, seed)).collect::<paretau::Result<_>>()?;
+            draws.add(&found, &table_file, table)?;
         }
     }
-    print!("{}", write(&out, &draws)?);
+    // The table follows the records even where nothing was missing.
+    draws.add(&[], &table_file, table)?;
+    print!("{}", table(draws.all()));
     Ok(())
 }
 
-/// Replaces records and table whole; gives the table.
-fn write(out: &Path, draws: &BTreeMap<(String, u64), Draw>) -> Result<String, Box<dyn std::error::Error>> {
-    let mut lines = String::new();
-    for draw in draws.values() {
-        writeln!(lines, "{}", serde_json::to_string(draw)?)?;
-    }
-    let mut estimators: Vec<&str> = draws.keys().map(|(estimator, _)| estimator.as_str()).collect();
+/// The table of all draws; one of those that two processes drew.
+fn table(draws: &[Draw]) -> String {
+    let draws: BTreeMap<(&str, u64), &Draw> =
+        draws.iter().map(|draw| ((draw.estimator.as_str(), draw.seed), draw)).collect();
+    let mut estimators: Vec<&str> = draws.keys().map(|(estimator, _)| *estimator).collect();
     estimators.dedup();
     let (mut table, mut findings) = (HEADER.to_owned(), FINDINGS.to_owned());
     for estimator in estimators {
-        let own: Vec<&Draw> = draws.values().filter(|draw| draw.estimator == estimator).collect();
+        let own: Vec<&Draw> = draws.values().copied().filter(|draw| draw.estimator == estimator).collect();
         let fresh: Vec<&Tests> = own.iter().map(|draw| &draw.fresh).collect();
         let out_of_bag: Vec<&Tests> = own.iter().filter_map(|draw| draw.own.as_ref()).collect();
         for (kind, tests) in [("fresh rows", fresh), ("own rows, out of bag", out_of_bag)] {
@@ -85,15 +83,9 @@ fn write(out: &Path, draws: &BTreeMap<(String, u64), Draw>) -> Result<String, Bo
         }
         let share = |of: fn(&Draw) -> bool| 100.0 * own.iter().filter(|d| of(d)).count() as f64 / own.len() as f64;
         let (tree, subgroups) = (share(|d| d.tree_zero_out), share(|d| d.subgroups_zero_out));
-        writeln!(findings, "| {estimator} | {} | {tree:.1} | {subgroups:.1} |", own.len())?;
+        findings += &format!("| {estimator} | {} | {tree:.1} | {subgroups:.1} |\n", own.len());
     }
-    table = table + "\n" + &findings;
-    for (name, text) in [("null_records.jsonl", &lines), ("null_tests.md", &table)] {
-        let (new, path) = (out.join(format!("{name}.new")), out.join(name));
-        std::fs::write(&new, text)?;
-        std::fs::rename(new, path)?;
-    }
-    Ok(table)
+    table + "\n" + &findings
 }
 
 /// Scores of one evaluation, and whether the one-line test rejects.

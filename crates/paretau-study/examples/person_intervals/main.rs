@@ -8,8 +8,8 @@
 //! is then that of both effects.
 //!
 //! Writes `records.jsonl`, one line per draw, and `table.md`; `experiments/person_intervals` holds the committed ones. Draws that
-//! the folder holds already are not drawn again, so that a run may be stopped and taken up; another build, or other rows, refits
-//! or levels, begin in a folder of their own.
+//! the folder holds already are not drawn again, so that a run may be stopped and taken up, and several processes may draw into one
+//! folder; another build, or other rows, refits or levels, begin in a folder of their own.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // a command talks to people
 
 #[path = "../coverage/designs.rs"]
@@ -17,13 +17,13 @@
 mod designs;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use designs::{Noise, PROCESSES, Process, outcome};
 use paretau::data::{RoleSpec, Table, TableColumn};
 use paretau::nuisance::inference::normal_quantile;
 use paretau::{FitOptions, Params, Seed};
+use paretau_study::DrawRecords;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -101,48 +101,47 @@ fn key(process: &str, estimator: &str, seed: u64) -> Key {
     (PROCESSES.iter().position(|p| p.name == process).unwrap_or(usize::MAX), estimator.to_owned(), seed)
 }
 
-/// What has been drawn so far.
+/// What has been drawn so far, by this process and others.
 struct Study {
-    out: PathBuf,
+    records: DrawRecords<Draw>,
+    table: PathBuf,
     draws: BTreeMap<Key, Draw>,
 }
 
 impl Study {
     fn open(out: &std::path::Path) -> Result<Self, Box<dyn std::error::Error>> {
-        let mut study = Self { out: out.to_owned(), draws: BTreeMap::new() };
-        if let Ok(lines) = std::fs::read_to_string(study.out.join("records.jsonl")) {
-            for line in lines.lines() {
-                let draw: Draw = serde_json::from_str(line)?;
-                study.draws.insert(key(&draw.process, &draw.estimator, draw.seed), draw);
-            }
-        }
-        Ok(study)
+        let records = DrawRecords::open(&out.join("records.jsonl"))?;
+        let draws = by_key(records.all());
+        Ok(Self { records, table: out.join("table.md"), draws })
     }
 
-    /// Keeps further draws, in files that are replaced whole.
+    /// Keeps further draws, and makes the table from all there are.
     fn add(&mut self, found: Vec<Draw>, options: &Options) -> Result<(), Box<dyn std::error::Error>> {
-        self.draws.extend(found.into_iter().map(|draw| (key(&draw.process, &draw.estimator, draw.seed), draw)));
-        let mut lines = String::new();
-        for draw in self.draws.values() {
-            writeln!(lines, "{}", serde_json::to_string(draw)?)?;
-        }
-        let mut measured: Vec<(usize, &str)> = self.draws.keys().map(|(at, of, _)| (*at, of.as_str())).collect();
-        measured.dedup();
-        let table = measured.into_iter().fold(HEADER.to_owned(), |table, (at, estimator)| {
-            table + &line(&self.of(PROCESSES.get(at).map_or("", |p| p.name), estimator), options)
-        });
-        for (name, text) in [("records.jsonl", lines), ("table.md", table)] {
-            let (new, path) = (self.out.join(format!("{name}.new")), self.out.join(name));
-            std::fs::write(&new, text)?;
-            std::fs::rename(new, path)?;
-        }
+        self.records.add(&found, &self.table, |all| {
+            let all = by_key(all);
+            let mut measured: Vec<(usize, &str)> = all.keys().map(|(at, of, _)| (*at, of.as_str())).collect();
+            measured.dedup();
+            measured.into_iter().fold(HEADER.to_owned(), |table, (at, estimator)| {
+                table + &line(&of(&all, PROCESSES.get(at).map_or("", |p| p.name), estimator), options)
+            })
+        })?;
+        self.draws = by_key(self.records.all());
         Ok(())
     }
 
     fn of(&self, process: &str, estimator: &str) -> Vec<Draw> {
-        let own = self.draws.range(key(process, estimator, 0)..=key(process, estimator, u64::MAX));
-        own.map(|(_, draw)| draw.clone()).collect()
+        of(&self.draws, process, estimator)
     }
+}
+
+/// One draw of each key, should two processes have made the same.
+fn by_key(all: &[Draw]) -> BTreeMap<Key, Draw> {
+    all.iter().map(|draw| (key(&draw.process, &draw.estimator, draw.seed), draw.clone())).collect()
+}
+
+fn of(draws: &BTreeMap<Key, Draw>, process: &str, estimator: &str) -> Vec<Draw> {
+    let own = draws.range(key(process, estimator, 0)..=key(process, estimator, u64::MAX));
+    own.map(|(_, draw)| draw.clone()).collect()
 }
 
 /// Features, and what is true of fresh rows: conditional and individual effects.
