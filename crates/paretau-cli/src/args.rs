@@ -304,8 +304,8 @@ pub(crate) struct FitArgs {
     pub(crate) intervals: Option<usize>,
     /// Fit blocks of about N rows, one after the other, without ever holding the table: for Parquet, Arrow and delimited text that
     /// memory cannot hold. Rows are dealt to blocks at random. `causal-forest`, and `dr-learner` and `x-learner` over forests, are
-    /// grown over all rows from a file of bins; of other estimators the model is the mean of the blocks' models. Averages are over
-    /// all rows
+    /// grown over all rows from a file of bins, `lr-1` and `lr-2` are the lines of all rows; of other estimators the model is the
+    /// mean of the blocks' models. Averages are over all rows
     #[arg(long, value_name = "N")]
     pub(crate) block_rows: Option<usize>,
     /// Folder in which blocks are kept while they are fitted [default: the folder of --out]

@@ -128,6 +128,23 @@ fn a_model_over_blocks_errs_like_one_of_all_rows() {
 }
 
 #[test]
+fn lines_over_blocks_are_those_of_one_fit() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    simulate(at, "2600", "people.csv");
+    for learner in ["lr-1", "lr-2"] {
+        let effects = |more: &[&str]| -> Vec<f64> {
+            ok(at, &fit("people.csv", "m.paretau", &[&["-e", learner, "--force"], more].concat()));
+            let out = ok(at, &["effect", "m.paretau", "people.csv", "--quiet", "--in-sample"]);
+            let tau = out.lines().next().unwrap().split(',').position(|name| name == "tau").unwrap();
+            out.lines().skip(1).map(|row| row.split(',').nth(tau).unwrap().parse().unwrap()).collect()
+        };
+        let (whole, blocks) = (effects(&[]), effects(&["--block-rows", "1300"]));
+        assert!(whole.len() == 2600 && whole.iter().zip(&blocks).all(|(a, b)| (a - b).abs() < 1e-9), "{learner}");
+    }
+}
+
+#[test]
 fn groups_stay_whole_over_blocks() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();

@@ -199,15 +199,19 @@ pub trait UnitFit: Send + Sync + fmt::Debug {
 pub trait UnitEstimator: Send + Sync {
     /// Learns from some of the rows how all are coded, and what else it takes from them alone.
     fn start<'a>(&'a self, design: &Design, ctx: &FitContext<'_>) -> Result<Box<dyn UnitStart + 'a>>;
-    /// Rows that a tree of effects sees of `n`.
-    fn tree_rows(&self, n: usize, near: usize) -> usize;
+    /// Rows that a tree of effects sees of `n`; `None` if there are no trees and every row is learned from.
+    fn tree_rows(&self, n: usize, near: usize) -> Option<usize>;
+    /// The most feature columns for which rows are kept outside of memory, where there is such a number.
+    fn most_columns(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// A method that has seen some of the rows.
 pub trait UnitStart: Send + Sync {
     /// Rows as they lie in units.
     fn code(&self, rows: &NewRows<'_>) -> Result<CodedRows>;
-    /// Learns from the rows of all units; `design` holds those that were seen first. The model's held-out predictions are of these.
+    /// Learns from the rows of all units; `design` holds those that were seen first. The model's held-out predictions, if it has any, are of these.
     fn fit(
         self: Box<Self>,
         design: &Design,

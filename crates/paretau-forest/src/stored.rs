@@ -162,8 +162,8 @@ impl UnitEstimator for CausalForest {
         Ok(Box::new(self.start_stored(design, ctx)?))
     }
 
-    fn tree_rows(&self, n: usize, near: usize) -> usize {
-        tree_rows(n, self.config.max_samples, near)
+    fn tree_rows(&self, n: usize, near: usize) -> Option<usize> {
+        Some(tree_rows(n, self.config.max_samples, near))
     }
 }
 

@@ -77,16 +77,15 @@ impl Moments {
                 }
             }
         }
-        let inverse_sd = var
-            .iter()
-            .zip(&mean)
-            .map(|(v, c)| {
-                let sd = (v / total).sqrt();
-                if sd > 1e-10 * c.abs() && sd > f64::MIN_POSITIVE.sqrt() { 1.0 / sd } else { 0.0 }
-            })
-            .collect();
+        let inverse_sd = var.iter().zip(&mean).map(|(v, c)| inverse_sd(v / total, *c)).collect();
         Self { mean, inverse_sd }
     }
+}
+
+/// One over the standard deviation of a column with this variance about this mean; 0 if it hardly varies.
+pub(crate) fn inverse_sd(variance: f64, mean: f64) -> f64 {
+    let sd = variance.sqrt();
+    if sd > 1e-10 * mean.abs() && sd > f64::MIN_POSITIVE.sqrt() { 1.0 / sd } else { 0.0 }
 }
 
 /// Refuses missing values with a sentence that says what to do.

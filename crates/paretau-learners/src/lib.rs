@@ -14,6 +14,7 @@ mod meta;
 mod minimise;
 mod products;
 mod ridge;
+mod ridge_parts;
 mod row_space;
 mod view;
 

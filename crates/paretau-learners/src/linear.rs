@@ -5,13 +5,15 @@
 //! are not clipped to [0, 1], because clipping would bias the effect, which is what they are for.
 
 use paretau_core::{
-    Abilities, ConfigEntry, Design, Diagnostics, Effects, Estimator, EstimatorInfo, Family, Features, FitContext,
-    FittedModel, Handles, Importance, ParamKind, ParamSpec, Result, State, Toolbox, Want,
+    Abilities, CodedRows, Column, ConfigEntry, Design, Diagnostics, Effects, Error, Estimator, EstimatorInfo, Family,
+    Features, FitContext, FittedModel, Handles, Importance, NewRows, ParamKind, ParamSpec, Result, Seed, State,
+    StoredUnits, Toolbox, UnitEstimator, UnitStart, Want,
 };
 use paretau_nuisance::two_arms;
 use serde::{Deserialize, Serialize};
 
 use crate::ridge::Rows;
+use crate::ridge_parts::{Part, Parts, fit_parts};
 use crate::view::View;
 use crate::{Ridge, RidgeOptions, RidgeTask};
 
@@ -137,26 +139,126 @@ impl Estimator for LinearEstimator {
                     .collect::<Result<Vec<_>>>()?;
                 note(&mut diagnostics, "_control", &models[0]);
                 note(&mut diagnostics, "_treated", &models[1]);
-                // What moves the effect: the difference of the arms' coefficients, in pooled standard deviations.
-                let sizes = (0..design.x().n_cols())
-                    .map(|j| {
-                        let sd = f64::midpoint(models[0].sd[j].powi(2), models[1].sd[j].powi(2));
-                        (models[1].coef[j] - models[0].coef[j]) * sd.sqrt()
-                    })
-                    .collect();
+                let sizes = differences(&models);
                 (models, sizes)
             }
         };
-        let total: f64 = sizes.iter().map(|s: &f64| s.abs()).sum();
-        if total > 0.0 {
-            diagnostics.importance = design
-                .columns()
-                .iter()
-                .zip(&sizes)
-                .map(|(column, s)| Importance { name: column.name.clone(), share: s.abs() / total })
-                .collect();
+        Ok(Box::new(LinearModel::new(self.config.arms, models, &sizes, diagnostics, design.columns())))
+    }
+
+    fn over_units(&self) -> Option<&dyn UnitEstimator> {
+        Some(self)
+    }
+}
+
+/// What moves the effect: the difference of the arms' coefficients, in pooled standard deviations.
+fn differences(models: &[Ridge]) -> Vec<f64> {
+    (0..models[0].coef.len())
+        .map(|j| {
+            let sd = f64::midpoint(models[0].sd[j].powi(2), models[1].sd[j].powi(2));
+            (models[1].coef[j] - models[0].coef[j]) * sd.sqrt()
+        })
+        .collect()
+}
+
+/// Feature columns of rows that are kept outside of memory, at most: eight bytes per cell, and their products in memory.
+const MOST_COLUMNS: usize = 1000;
+/// Where a row's arm and its weight are among its numbers: the outcome stands between them, features behind them.
+const ARM: usize = 0;
+const WEIGHT: usize = 2;
+
+impl UnitEstimator for LinearEstimator {
+    fn start<'a>(&'a self, design: &Design, _: &FitContext<'_>) -> Result<Box<dyn UnitStart + 'a>> {
+        two_arms(design, self.name)?;
+        Ok(Box::new(LinearStart { config: &self.config, n_features: design.x().n_cols() }))
+    }
+
+    fn tree_rows(&self, _: usize, _: usize) -> Option<usize> {
+        None
+    }
+
+    fn most_columns(&self) -> Option<usize> {
+        Some(MOST_COLUMNS)
+    }
+}
+
+/// Lines over rows outside of memory, which are exact: nothing is taken from the rows that were seen first.
+struct LinearStart<'a> {
+    config: &'a LinearConfig,
+    n_features: usize,
+}
+
+impl LinearStart<'_> {
+    /// The ridge regression of the rows of one arm, or of all with the treatment as a free column.
+    fn ridge(
+        &self,
+        arm: Option<u8>,
+        design: &Design,
+        units: &StoredUnits<'_>,
+        (ctx, seed): (&FitContext<'_>, Seed),
+    ) -> Result<Ridge> {
+        let n_numbers = WEIGHT + 1 + self.n_features;
+        let read = |unit: usize| -> Result<Part> {
+            let mut lists = units.unit(unit, n_numbers, 0)?.numbers;
+            if let Some(arm) = arm {
+                let kept: Vec<bool> = lists[ARM].iter().map(|t| *t == f64::from(arm)).collect();
+                for list in &mut lists {
+                    let mut kept = kept.iter();
+                    list.retain(|_| kept.next() == Some(&true));
+                }
+            }
+            let x = lists.split_off(WEIGHT + 1);
+            let [t, y, w] = <[Vec<f64>; 3]>::try_from(lists)
+                .map_err(|_| Error::internal("lines over blocks", "a row has other numbers than were written"))?;
+            Ok(Part { x, free: arm.is_none().then_some(t), y, w })
+        };
+        let (n, grouped) = (units.rows.len(), design.groups().is_some());
+        let parts = Parts { n, n_features: self.n_features, read: &read, grouped };
+        fit_parts(&parts, &RidgeOptions { penalty: self.config.penalty, folds: self.config.folds }, ctx, seed)
+    }
+}
+
+impl UnitStart for LinearStart<'_> {
+    fn code(&self, rows: &NewRows<'_>) -> Result<CodedRows> {
+        crate::design_matrix::refuse_missing(rows.x, "ridge regression")?;
+        let n = rows.y.len();
+        let mut numbers = vec![rows.t.iter().map(|&t| f64::from(t)).collect(), rows.y.to_vec()];
+        numbers.push(rows.weight.map_or_else(|| vec![1.0; n], <[f64]>::to_vec));
+        numbers.resize(WEIGHT + 1 + self.n_features, vec![0.0; n]);
+        let mut row = vec![0.0; self.n_features];
+        for i in 0..n {
+            rows.x.copy_row(i, &mut row);
+            numbers[WEIGHT + 1..].iter_mut().zip(&row).for_each(|(list, v)| list[i] = *v);
         }
-        Ok(Box::new(LinearModel { arms: self.config.arms, models, diagnostics }))
+        Ok(CodedRows { n_rows: n, numbers, codes: vec![] })
+    }
+
+    fn fit(
+        self: Box<Self>,
+        design: &Design,
+        units: &StoredUnits<'_>,
+        ctx: &FitContext<'_>,
+    ) -> Result<Box<dyn FittedModel>> {
+        let mut diagnostics = Diagnostics::default();
+        let (models, sizes) = match self.config.arms {
+            LinearArms::Shared => {
+                let model = self.ridge(None, design, units, (ctx, ctx.seed))?;
+                note(&mut diagnostics, "", &model);
+                (vec![model.clone()], model.standardised())
+            }
+            LinearArms::Separate => {
+                let of = |arm: u8| {
+                    let seed = ctx.seed.named("arm").indexed(u64::from(arm));
+                    self.ridge(Some(arm), design, units, (ctx, seed))
+                };
+                let models = vec![of(0)?, of(1)?];
+                note(&mut diagnostics, "_control", &models[0]);
+                note(&mut diagnostics, "_treated", &models[1]);
+                let sizes = differences(&models);
+                (models, sizes)
+            }
+        };
+        Ok(Box::new(LinearModel::new(self.config.arms, models, &sizes, diagnostics, design.columns())))
     }
 }
 
@@ -173,6 +275,24 @@ struct LinearModel {
     /// One shared model, or control and treated.
     models: Vec<Ridge>,
     diagnostics: Diagnostics,
+}
+
+impl LinearModel {
+    /// The model, whose features count by the size of what they move.
+    fn new(
+        arms: LinearArms,
+        models: Vec<Ridge>,
+        sizes: &[f64],
+        mut diagnostics: Diagnostics,
+        columns: &[Column],
+    ) -> Self {
+        let total: f64 = sizes.iter().map(|s: &f64| s.abs()).sum();
+        if total > 0.0 {
+            let share = |(column, s): (&Column, &f64)| Importance { name: column.name.clone(), share: s.abs() / total };
+            diagnostics.importance = columns.iter().zip(sizes).map(share).collect();
+        }
+        Self { arms, models, diagnostics }
+    }
 }
 
 impl FittedModel for LinearModel {

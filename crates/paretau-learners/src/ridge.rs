@@ -28,7 +28,7 @@ const PATH_DENSITY: usize = 5;
 /// Rows whose leave-one-out errors one task works out.
 const CHUNK: usize = 256;
 /// Folds when groups forbid leaving out single rows.
-const GROUP_FOLDS: usize = 5;
+pub(crate) const GROUP_FOLDS: usize = 5;
 
 /// How to choose the penalty.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -165,10 +165,98 @@ pub(crate) fn linear_predictor<'a>(x: impl Into<View<'a>>, intercept: f64, coef:
         .collect()
 }
 
+/// A penalty, and the share of variance explained where it was chosen by cross-validation.
 #[derive(Debug, Clone, Copy)]
-struct Choice {
-    penalty: f64,
-    r2: Option<f64>,
+pub(crate) struct Choice {
+    pub(crate) penalty: f64,
+    pub(crate) r2: Option<f64>,
+}
+
+impl Choice {
+    /// The best of some penalties by their weighted squared errors; `spread` is that of the mean.
+    pub(crate) fn of_losses(penalties: &[f64], losses: &[f64], spread: f64) -> Self {
+        // The largest penalty among equals: ties mean that the features say nothing.
+        let best = (0..penalties.len()).rev().min_by(|&i, &j| losses[i].total_cmp(&losses[j])).unwrap_or(0);
+        let r2 = if spread > 0.0 { 1.0 - losses[best] / spread } else { 0.0 };
+        Self { penalty: penalties[best], r2: Some(r2) }
+    }
+}
+
+/// The eigendecomposition of `AᵀA` or `AAᵀ`, and what the outcome has along each direction.
+pub(crate) struct Spectrum {
+    /// Eigenvalues, at least 0.
+    values: Vec<f64>,
+    /// Eigenvectors, as columns.
+    pub(crate) vectors: Mat<f64>,
+    /// Eigenvectors times `Aᵀb` (primal) or `b` (dual).
+    pub(crate) loads: Vec<f64>,
+    /// Sum of row weights.
+    total_weight: f64,
+}
+
+impl Spectrum {
+    pub(crate) fn new(symmetric: Mat<f64>, target: &[f64], total_weight: f64, watch: Watch<'_>) -> Result<Self> {
+        let size = symmetric.nrows();
+        let Some(Eigen { mut values, vectors }) = symmetric_eigen(symmetric, watch)? else {
+            let message = "the eigendecomposition did not converge".to_owned();
+            return Err(Error::Numeric { what: "ridge regression", message });
+        };
+        let floor = values.last().copied().unwrap_or(0.0).max(0.0) * size as f64 * f64::EPSILON;
+        values.iter_mut().for_each(|v| *v = if *v <= floor { 0.0 } else { *v });
+        let loads = (0..size).map(|k| dot(vectors.col_as_slice(k), target)).collect();
+        Ok(Self { values, vectors, loads, total_weight })
+    }
+
+    /// Penalties from nearly none to nearly all, or a single one if no feature varies.
+    pub(crate) fn penalties(&self) -> Vec<f64> {
+        let top = self.values.last().copied().unwrap_or(0.0) / self.total_weight;
+        if top <= 0.0 {
+            return vec![1.0];
+        }
+        let steps = ((PATH_DECADES.1 - PATH_DECADES.0) * PATH_DENSITY as f64) as usize;
+        (0..=steps).map(|k| top * 10_f64.powf(PATH_DECADES.0 + k as f64 / PATH_DENSITY as f64)).collect()
+    }
+
+    /// One over the penalised eigenvalue; directions without variance get no coefficient even without a penalty.
+    fn shrink(&self, k: usize, penalty: f64) -> f64 {
+        if self.values[k] > 0.0 { 1.0 / (self.values[k] + penalty * self.total_weight) } else { 0.0 }
+    }
+
+    /// The same for all directions and some penalties.
+    pub(crate) fn shrinks(&self, penalties: &[f64]) -> Mat<f64> {
+        Mat::from_fn(self.values.len(), penalties.len(), |k, p| self.shrink(k, penalties[p]))
+    }
+
+    /// The eigenvectors put together for one penalty.
+    pub(crate) fn combination(&self, penalty: f64) -> Vec<f64> {
+        let mut out = vec![0.0; self.vectors.nrows()];
+        for (k, load) in self.loads.iter().enumerate() {
+            let share = load * self.shrink(k, penalty);
+            out.iter_mut().zip(self.vectors.col_as_slice(k)).for_each(|(o, v)| *o += share * v);
+        }
+        out
+    }
+}
+
+/// Weighted sums of squared leave-one-out errors of rows for each penalty, from their loadings `z` on the directions, what these
+/// give to fit and leverage, the leverage of unpenalised columns, and the rows' outcome without these.
+pub(crate) fn leave_one_out_errors(
+    mut z: Mat<f64>,
+    (moved, shrink): (&Mat<f64>, &Mat<f64>),
+    base: &[f64],
+    b: &[f64],
+) -> Vec<f64> {
+    let (n, rank, m) = (z.nrows(), z.ncols(), shrink.ncols());
+    let (mut fit, mut leverage) = (Mat::zeros(n, m), Mat::zeros(n, m));
+    matmul(&mut fit, Accum::Replace, &z, moved, 1.0, Par::Seq);
+    (0..rank).for_each(|k| z.col_as_slice_mut(k).iter_mut().for_each(|v| *v *= *v));
+    matmul(&mut leverage, Accum::Replace, &z, shrink, 1.0, Par::Seq);
+    let error = |i: usize, p: usize| {
+        let left = 1.0 - base[i] - leverage[(i, p)];
+        // A row that alone determines the fit cannot be predicted without itself.
+        if left < 1e-9 { 0.0 } else { ((b[i] - fit[(i, p)]) / left).powi(2) }
+    };
+    (0..m).map(|p| (0..n).map(|i| error(i, p)).sum()).collect()
 }
 
 /// Everything needed to solve for any penalty at once.
@@ -176,12 +264,7 @@ struct Path<'a> {
     work: Working<'a>,
     /// Weighted outcome, cleared of the unpenalised columns.
     b: Vec<f64>,
-    /// Eigenvalues of `AᵀA` or `AAᵀ`, at least 0.
-    values: Vec<f64>,
-    /// Eigenvectors, as columns.
-    vectors: Mat<f64>,
-    /// Eigenvectors times `Aᵀb` (primal) or `b` (dual).
-    loads: Vec<f64>,
+    spectrum: Spectrum,
     dual: bool,
 }
 
@@ -194,40 +277,14 @@ impl<'a> Path<'a> {
         let work = Working::new(task.x, w, task.free)?;
         let b = work.outcome(task.y);
         let symmetric = if dual { work.kernel(watch)? } else { work.gram(watch)? };
-        let size = symmetric.nrows();
-        let Some(Eigen { mut values, vectors }) = symmetric_eigen(symmetric, watch)? else {
-            let message = "the eigendecomposition did not converge".to_owned();
-            return Err(Error::Numeric { what: "ridge regression", message });
-        };
-        let floor = values.last().copied().unwrap_or(0.0).max(0.0) * size as f64 * f64::EPSILON;
-        values.iter_mut().for_each(|v| *v = if *v <= floor { 0.0 } else { *v });
         let target = if dual { b.clone() } else { work.transpose_times(&b) };
-        let loads = (0..size).map(|k| dot(vectors.col_as_slice(k), &target)).collect();
-        Ok(Self { work, b, values, vectors, loads, dual })
-    }
-
-    /// Penalties from nearly none to nearly all, or a single one if no feature varies.
-    fn penalties(&self) -> Vec<f64> {
-        let top = self.values.last().copied().unwrap_or(0.0) / self.work.total_weight;
-        if top <= 0.0 {
-            return vec![1.0];
-        }
-        let steps = ((PATH_DECADES.1 - PATH_DECADES.0) * PATH_DENSITY as f64) as usize;
-        (0..=steps).map(|k| top * 10_f64.powf(PATH_DECADES.0 + k as f64 / PATH_DENSITY as f64)).collect()
-    }
-
-    /// One over the penalised eigenvalue; directions without variance get no coefficient even without a penalty.
-    fn shrink(&self, k: usize, penalty: f64) -> f64 {
-        if self.values[k] > 0.0 { 1.0 / (self.values[k] + penalty * self.work.total_weight) } else { 0.0 }
+        let spectrum = Spectrum::new(symmetric, &target, work.total_weight, watch)?;
+        Ok(Self { work, b, spectrum, dual })
     }
 
     /// Coefficients on the standardised features, for one penalty.
     fn standardised(&self, penalty: f64) -> Vec<f64> {
-        let mut out = vec![0.0; self.vectors.nrows()];
-        for (k, load) in self.loads.iter().enumerate() {
-            let share = load * self.shrink(k, penalty);
-            out.iter_mut().zip(self.vectors.col_as_slice(k)).for_each(|(o, v)| *o += share * v);
-        }
+        let out = self.spectrum.combination(penalty);
         if self.dual { self.work.transpose_times(&out) } else { out }
     }
 
@@ -247,28 +304,26 @@ impl<'a> Path<'a> {
         (n_folds, seed): (Option<usize>, Seed),
         watch: Watch<'_>,
     ) -> Result<Choice> {
-        let penalties = self.penalties();
+        let penalties = self.spectrum.penalties();
         let strata = strata(task);
         let n_folds = n_folds.or(task.groups.map(|_| GROUP_FOLDS));
         let losses = match n_folds.and_then(|k| fold_count(&strata, task.groups, k)) {
             None => self.leave_one_out(&penalties, watch)?,
             Some(k) => k_fold(task, w, &penalties, &folds(&strata, task.groups, k, seed)?, watch)?,
         };
-        // The largest penalty among equals: ties mean that the features say nothing.
-        let best = (0..penalties.len()).rev().min_by(|&i, &j| losses[i].total_cmp(&losses[j])).unwrap_or(0);
         let total: f64 = w.iter().sum();
         let mean = w.iter().zip(task.y).map(|(w, y)| w * y).sum::<f64>() / total;
         let spread: f64 = w.iter().zip(task.y).map(|(w, y)| w * (y - mean).powi(2)).sum();
-        let r2 = if spread > 0.0 { 1.0 - losses[best] / spread } else { 0.0 };
-        Ok(Choice { penalty: penalties[best], r2: Some(r2) })
+        Ok(Choice::of_losses(&penalties, &losses, spread))
     }
 
     /// Weighted sum of squared leave-one-out errors for each penalty.
     fn leave_one_out(&self, penalties: &[f64], watch: Watch<'_>) -> Result<Vec<f64>> {
-        let (n, rank, m) = (self.work.n_rows(), self.values.len(), penalties.len());
-        let shrink = Mat::from_fn(rank, m, |k, p| self.shrink(k, penalties[p]));
+        let Spectrum { values, vectors, loads, .. } = &self.spectrum;
+        let (n, rank, m) = (self.work.n_rows(), values.len(), penalties.len());
+        let shrink = self.spectrum.shrinks(penalties);
         // Row i of the loadings Z gives the fit Z_i · (g shrink) and the leverage Z_i² · shrink.
-        let g = |k: usize| if self.dual { self.loads[k] * self.values[k].sqrt() } else { self.loads[k] };
+        let g = |k: usize| if self.dual { loads[k] * values[k].sqrt() } else { loads[k] };
         let moved = Mat::from_fn(rank, m, |k, p| g(k) * shrink[(k, p)]);
         let base = self.work.free_leverage();
         let starts: Vec<usize> = (0..n).step_by(CHUNK).collect();
@@ -277,26 +332,12 @@ impl<'a> Path<'a> {
             .map(|&from| {
                 watch()?;
                 let to = (from + CHUNK).min(n);
-                let mut z = if self.dual {
-                    Mat::from_fn(to - from, rank, |i, k| self.vectors[(from + i, k)] * self.values[k].sqrt())
+                let z = if self.dual {
+                    Mat::from_fn(to - from, rank, |i, k| vectors[(from + i, k)] * values[k].sqrt())
                 } else {
-                    self.work.rows_times(from, to, self.vectors.as_ref())
+                    self.work.rows_times(from, to, vectors.as_ref())
                 };
-                let (mut fit, mut leverage) = (Mat::zeros(to - from, m), Mat::zeros(to - from, m));
-                matmul(&mut fit, Accum::Replace, &z, &moved, 1.0, Par::Seq);
-                (0..rank).for_each(|k| z.col_as_slice_mut(k).iter_mut().for_each(|v| *v *= *v));
-                matmul(&mut leverage, Accum::Replace, &z, &shrink, 1.0, Par::Seq);
-                Ok((0..m)
-                    .map(|p| {
-                        (from..to)
-                            .map(|i| {
-                                let left = 1.0 - base[i] - leverage[(i - from, p)];
-                                // A row that alone determines the fit cannot be predicted without itself.
-                                if left < 1e-9 { 0.0 } else { ((self.b[i] - fit[(i - from, p)]) / left).powi(2) }
-                            })
-                            .sum()
-                    })
-                    .collect())
+                Ok(leave_one_out_errors(z, (&moved, &shrink), &base[from..to], &self.b[from..to]))
             })
             .collect::<Result<_>>()?;
         Ok((0..m).map(|p| parts.iter().map(|part| part[p]).sum()).collect())

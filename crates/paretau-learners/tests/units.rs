@@ -9,7 +9,7 @@ use paretau_core::{
     Seed, StoredUnits, Toolbox, UnitScratch, Want,
 };
 use paretau_forest::{BOOSTING, FOREST};
-use paretau_learners::{DR_LEARNER, RIDGE, X_LEARNER};
+use paretau_learners::{DR_LEARNER, LR_1, LR_2, RIDGE, X_LEARNER};
 
 const TOOLS: Toolbox = Toolbox { bases: &[&RIDGE, &FOREST, &BOOSTING] };
 const N: usize = 1500;
@@ -144,4 +144,42 @@ fn other_bases_and_folds_do_not_learn_from_units() {
         assert!(!learns(&DR_LEARNER, params.clone()) && !learns(&X_LEARNER, params));
     }
     assert!(!learns(&DR_LEARNER, Params::none().with("cross_fit", "folds")));
+}
+
+#[test]
+fn lines_are_those_of_all_rows() {
+    let lines: [&dyn EstimatorEntry; 2] = [&LR_1, &LR_2];
+    for entry in lines {
+        for weighted in [false, true] {
+            let grouped = design(false, weighted);
+            let alone = |design: &Design| {
+                let (x, t, y) = (design.x().clone(), design.t().to_vec(), design.y().to_vec());
+                let alone = Design::new(x, t, y).unwrap();
+                design.weight().map_or(alone.clone(), |weight| alone.weighted(weight.to_vec()).unwrap())
+            };
+            let rows = alone(&grouped);
+            // Leave-one-out, a given penalty, and every part a fold.
+            for (params, rows) in [
+                (Params::none(), &rows),
+                (Params::none().with("penalty", 0.3), &rows),
+                (Params::none().with("folds", N / SIZE), &grouped),
+            ] {
+                let ordinary = entry.build(&params, &TOOLS).unwrap().fit(rows, &FitContext::silent(Seed(8))).unwrap();
+                let found = over_units(entry, &params, rows, N / 5);
+                let (found_here, expected) = (predicted(found.as_ref(), rows), predicted(ordinary.as_ref(), rows));
+                for (a, b) in found_here.tau.iter().zip(&expected.tau).chain(found_here.mu0.iter().zip(&expected.mu0)) {
+                    assert!((a - b).abs() < 1e-9, "{} {weighted}: {a} {b}", entry.info().name);
+                }
+                let numbers = |model: &dyn FittedModel| model.diagnostics().numbers.clone();
+                for (name, value) in numbers(ordinary.as_ref()) {
+                    let own = numbers(found.as_ref())[&name];
+                    assert!((own - value).abs() < 1e-9 * value.abs().max(1e-3), "{name}: {own} {value}");
+                }
+            }
+            // Groups lie in parts, so that folds are of whole groups.
+            let folds = over_units(entry, &Params::none().with("folds", 5), &rows, N);
+            let groups = over_units(entry, &Params::none(), &grouped, N);
+            assert!(predicted(folds.as_ref(), &rows) == predicted(groups.as_ref(), &rows));
+        }
+    }
 }

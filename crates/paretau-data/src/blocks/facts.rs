@@ -19,11 +19,12 @@ pub struct BlockFacts {
 /// How forests were grown over the rows of all blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForestFacts {
-    /// Rows that a tree of effects was to see.
-    pub tree_rows: usize,
+    /// Rows that a tree of effects was to see; nothing of lines, which see all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree_rows: Option<usize>,
     /// Rows of the first block, from which bins and the nuisances of averages come and on which held-out effects were assessed.
     pub assessed_rows: usize,
-    /// Random parts of the rows that trees draw.
+    /// Random parts of the rows, which trees draw.
     pub units: usize,
 }
 

@@ -143,8 +143,8 @@ impl UnitEstimator for XLearner {
         Ok(Box::new(XStart { learner: self, first: FirstRows::learn(design, base, &self.propensity, folds, ctx)? }))
     }
 
-    fn tree_rows(&self, n: usize, near: usize) -> usize {
-        self.effect.learner.over_units().map_or(n, |effect| tree_rows(n, effect.max_samples(), near))
+    fn tree_rows(&self, n: usize, near: usize) -> Option<usize> {
+        Some(tree_rows(n, self.effect.learner.over_units()?.max_samples(), near))
     }
 }
 

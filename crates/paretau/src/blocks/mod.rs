@@ -16,7 +16,7 @@ mod together;
 
 use std::path::{Path, PathBuf};
 
-use paretau_core::{Error, Event, FitContext, Result};
+use paretau_core::{Error, Event, FitContext, Result, UnitEstimator};
 use paretau_data::{BlockFacts, Census, ReadOptions, RoleSpec, RowBlocks, Watch, read_watched};
 
 pub(crate) use self::mean::BlockMean;
@@ -81,11 +81,12 @@ pub fn fit_in_blocks(
         checkpoint: None,
     };
     ctx.event(&Event::Stage { name: format!("dealing rows to {n_blocks} blocks"), total: None });
-    let method = whole.over_units();
+    let encoder = census.encoder(&entry.info().handles.into())?;
+    let few = |method: &&dyn UnitEstimator| method.most_columns().is_none_or(|most| encoder.columns().len() <= most);
+    let method = whole.over_units().filter(few);
     // Trees over all rows draw from many small blocks.
     let dealt_to = if method.is_some() { stored::n_units(n_blocks) } else { n_blocks };
     let mut dealt = RowBlocks::deal(&census, dealt_to, options.seed.named("deal"), &blocks.scratch, watch)?;
-    let encoder = census.encoder(&entry.info().handles.into())?;
     let for_nuisances = census.encoder(&nuisances::HANDLES.into())?;
     let params = self::entry::params(entry, options, n_blocks)?;
     let estimator = entry.build(&params, options.tools)?;

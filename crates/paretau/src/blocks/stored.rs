@@ -11,7 +11,8 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use paretau_core::{
-    CodedRows, Error, Event, FitContext, NewRows, Result, StoredUnits, UnitEstimator, UnitScratch, UnitStart, near_rows,
+    CodedRows, Error, Event, FitContext, NewRows, Result, StoredUnits, UnitEstimator, UnitScratch, UnitStart, Want,
+    near_rows,
 };
 use paretau_data::{Assigned, BlockFacts, Census, Encoder, ForestFacts, LeftOut, RoleSpec, RowBlocks, ScratchFile};
 use paretau_nuisance::{Nuisance, OutcomeStack, StackedNuisances};
@@ -170,9 +171,12 @@ impl<'a> StoredFit<'a> {
         ctx.event(&Event::Stage { name: "averaging over all blocks".to_owned(), total: None });
         let Together { averages, overlap, map } = parts.finish()?;
         let (encoder, assessed) = (common.encoders.0.clone(), prepared.design.n_rows());
-        let predictions = model.held_out().map(<[_]>::to_vec).unwrap_or_default();
+        let (predictions, held_out) = match model.held_out() {
+            Some(held_out) => (held_out.to_vec(), true),
+            None => (model.predict(prepared.design.x(), Want::Everything)?, false),
+        };
         let scale = scale::check(&prepared.assigned, &prepared.design, &common.roles.outcome)?;
-        let fitted = Fitted { prepared, model, predictions, held_out: true, scale };
+        let fitted = Fitted { prepared, model, predictions, held_out, scale };
         let own = common.entry.info().abilities.intervals;
         let uncertainty = Uncertainty { own, companion: false, replicates: None, individual: false };
         let request = AssessmentRequest { by: &[], n_rows: assessed, estimand: options.estimand, uncertainty };
@@ -187,7 +191,11 @@ impl<'a> StoredFit<'a> {
             block_rows: blocks.rows,
             rows: block_rows,
             sampled_rows: census.sampled_rows(),
-            forest: Some(ForestFacts { tree_rows: size.min(n), assessed_rows: assessed, units: rows.len() }),
+            forest: Some(ForestFacts {
+                tree_rows: size.map(|size| size.min(n)),
+                assessed_rows: assessed,
+                units: rows.len(),
+            }),
         };
         let notes = notes(census, &left_out, &encoder, &facts);
         for note in &notes {
@@ -291,10 +299,12 @@ fn notes(census: &Census, left_out: &LeftOut, encoder: &Encoder, facts: &BlockFa
     notes.extend(left_out.in_words());
     notes.extend(encoder.notes().iter().cloned());
     if let Some(ForestFacts { tree_rows, assessed_rows, .. }) = facts.forest {
+        let trees = tree_rows.map_or_else(String::new, |rows| {
+            format!(", whose trees of effects see about {rows} rows each, drawn from all blocks")
+        });
         notes.push(format!(
-            "fitted in {} blocks: one model over all rows, whose trees of effects see about {tree_rows} rows each, drawn from all \
-             blocks; the nuisances of averages are learned from the {assessed_rows} rows of the first block, a random part of all; \
-             averages and overlap are over all rows",
+            "fitted in {} blocks: one model over all rows{trees}; the nuisances of averages are learned from the {assessed_rows} rows \
+             of the first block, a random part of all; averages and overlap are over all rows",
             facts.n_blocks()
         ));
         notes.push(format!(
