@@ -97,6 +97,17 @@ def test_ctrl_c_ends_every_long_call(what, data):
     assert interrupted(calls[what], 1.0) < 30
 
 
+@pytest.mark.skipif(os.name == "nt", reason="signals to oneself end the process there")
+def test_ctrl_c_does_not_wait_for_the_decomposition_of_wide_data():
+    rng = np.random.default_rng(0)
+    n, d = 4000, 2000
+    x = rng.normal(size=(n, d))
+    t = rng.integers(0, 2, n)
+    y = x[:, 0] + t + rng.normal(size=n)
+    # Alone the decomposition takes many times as long.
+    assert interrupted(lambda: paretau.LinearEffect().fit(x, y, treatment=t), 1.5) < 3
+
+
 def test_partial_dependence_of_an_effect(data):
     inspection = pytest.importorskip("sklearn.inspection")
     est = paretau.LinearEffect().fit(data.X, data.y, treatment=data.treatment)

@@ -145,7 +145,7 @@ fn keep_rights(file: &File, path: &Path) -> io::Result<()> {
     let set = file.set_permissions(std::fs::Permissions::from_mode(mode));
     // What counts is what the file has now: some file systems know no permissions, and there the new file is what the old one was.
     let granted = file.metadata()?.permissions().mode();
-    if (granted ^ mode) & 0o777 == 0 {
+    if granted & 0o777 == mode & 0o777 {
         return Ok(());
     }
     let refused = set.err().unwrap_or_else(|| io::Error::other("the system did not say why"));
