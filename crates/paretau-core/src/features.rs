@@ -3,6 +3,8 @@
 //! A NaN in a dense matrix means "missing". Learners that cannot take it say so in their
 //! [`Handles`](crate::Handles), and the encoder of the data layer then imputes before they see it.
 
+use std::any::Any;
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -14,18 +16,60 @@ use crate::{Error, Result};
 pub struct Dense {
     n_rows: usize,
     n_cols: usize,
-    values: Arc<Vec<f64>>,
+    values: Arc<Values>,
+}
+
+/// Where the values of a matrix lie.
+enum Values {
+    Own(Vec<f64>),
+    /// In the memory of someone else, who is kept for as long as they are needed.
+    Lent {
+        values: &'static [f64],
+        _lender: Box<dyn Any + Send + Sync>,
+    },
+}
+
+impl Values {
+    fn all(&self) -> &[f64] {
+        match self {
+            Self::Own(values) => values,
+            Self::Lent { values, .. } => values,
+        }
+    }
+}
+
+impl PartialEq for Values {
+    fn eq(&self, other: &Self) -> bool {
+        self.all() == other.all()
+    }
+}
+
+impl fmt::Debug for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.all().fmt(f)
+    }
 }
 
 impl Dense {
     /// A matrix from row-major values; `values.len()` must be `n_rows * n_cols`.
     pub fn new(n_rows: usize, n_cols: usize, values: Vec<f64>) -> Result<Self> {
-        if values.len() != n_rows * n_cols {
-            return Err(Error::LengthMismatch {
-                what: "the feature matrix",
-                expected: n_rows * n_cols,
-                found: values.len(),
-            });
+        Self::with_values(n_rows, n_cols, Values::Own(values))
+    }
+
+    /// The same of values that someone else holds, and whom dropping the last clone of the matrix lets go.
+    pub fn lent(
+        n_rows: usize,
+        n_cols: usize,
+        values: &'static [f64],
+        lender: Box<dyn Any + Send + Sync>,
+    ) -> Result<Self> {
+        Self::with_values(n_rows, n_cols, Values::Lent { values, _lender: lender })
+    }
+
+    fn with_values(n_rows: usize, n_cols: usize, values: Values) -> Result<Self> {
+        let found = values.all().len();
+        if found != n_rows * n_cols {
+            return Err(Error::LengthMismatch { what: "the feature matrix", expected: n_rows * n_cols, found });
         }
         Ok(Self { n_rows, n_cols, values: Arc::new(values) })
     }
@@ -47,12 +91,12 @@ impl Dense {
 
     /// All values, row after row.
     pub fn values(&self) -> &[f64] {
-        &self.values
+        self.values.all()
     }
 
     /// Row `i`.
     pub fn row(&self, i: usize) -> &[f64] {
-        &self.values[i * self.n_cols..(i + 1) * self.n_cols]
+        &self.values()[i * self.n_cols..(i + 1) * self.n_cols]
     }
 
     /// The given rows, in the given order (repeats allowed).
@@ -60,12 +104,12 @@ impl Dense {
     pub fn select(&self, rows: &[usize]) -> Self {
         let mut values = Vec::with_capacity(rows.len() * self.n_cols);
         rows.iter().for_each(|&i| values.extend_from_slice(self.row(i)));
-        Self { n_rows: rows.len(), n_cols: self.n_cols, values: Arc::new(values) }
+        Self { n_rows: rows.len(), n_cols: self.n_cols, values: Arc::new(Values::Own(values)) }
     }
 
     /// The value at row `i`, column `j`.
     pub fn get(&self, i: usize, j: usize) -> f64 {
-        self.values[i * self.n_cols + j]
+        self.values()[i * self.n_cols + j]
     }
 }
 
@@ -203,7 +247,7 @@ impl Features {
     /// Whether any entry is missing (NaN).
     pub fn has_missing(&self) -> bool {
         match self {
-            Self::Dense(m) => m.values.iter().any(|v| v.is_nan()),
+            Self::Dense(m) => m.values().iter().any(|v| v.is_nan()),
             Self::Sparse(m) => m.values.iter().any(|v| v.is_nan()),
         }
     }
@@ -212,7 +256,7 @@ impl Features {
     pub fn first_infinite(&self) -> Option<(usize, usize, f64)> {
         match self {
             Self::Dense(m) => {
-                m.values.iter().position(|v| v.is_infinite()).map(|k| (k / m.n_cols, k % m.n_cols, m.values[k]))
+                m.values().iter().position(|v| v.is_infinite()).map(|k| (k / m.n_cols, k % m.n_cols, m.values()[k]))
             }
             Self::Sparse(m) => m
                 .values

@@ -15,9 +15,10 @@ use crate::error::usage;
 use crate::model::{Model, parse};
 use crate::table::Table;
 use crate::tasks::{PyExecutor, with_records};
+use crate::wording::in_python;
 
 fn text(found: &impl Serialize) -> PyResult<String> {
-    serde_json::to_string(found).map_err(|e| usage(e.to_string()))
+    serde_json::to_string(found).map(|text| in_python(&text)).map_err(|e| usage(e.to_string()))
 }
 
 /// Whom to treat. `cost` is a number or the name of a column.

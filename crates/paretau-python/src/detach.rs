@@ -9,6 +9,7 @@ use paretau::{Event, Interrupt, Observer};
 use pyo3::prelude::*;
 
 use crate::error;
+use crate::wording::in_python;
 
 /// How often a waiting call checks for signals and passes events on: quick for a person, no cost to a fit.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -91,7 +92,7 @@ impl Watch {
         let events = std::mem::take(&mut *events.lock().unwrap_or_else(PoisonError::into_inner));
         for event in &events {
             let text = serde_json::to_string(event).map_err(|e| error::usage(e.to_string()))?;
-            listener.call1(py, (text,))?;
+            listener.call1(py, (in_python(&text),))?;
         }
         Ok(())
     }

@@ -6,6 +6,8 @@ use paretau::kernels::KernelError;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
+use crate::wording::in_python;
+
 #[allow(unreachable_pub)]
 mod classes {
     use pyo3::import_exception;
@@ -45,7 +47,7 @@ pub(crate) fn to_py(error: Error) -> PyErr {
 /// The exception for an error while a model file is read: whatever is wrong, the file is to blame.
 pub(crate) fn of_model_file(error: Error) -> PyErr {
     match error {
-        Error::File { .. } => ModelFileError::new_err(error.to_string()),
+        Error::File { .. } => ModelFileError::new_err(in_python(&error.to_string())),
         other => to_py(other),
     }
 }
@@ -77,31 +79,4 @@ pub(crate) fn of_panic(payload: &(dyn std::any::Any + Send)) -> PyErr {
         .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("no message");
     InternalError::new_err(format!("this is a bug in paretau, please report it: {text}"))
-}
-
-/// The libraries' messages name options as the command line spells them (`--treated-value`); here they are arguments.
-pub(crate) fn in_python(message: &str) -> String {
-    let mut out = String::with_capacity(message.len());
-    for (k, part) in message.split("--").enumerate() {
-        let name_ends = part.find(|c: char| !(c.is_ascii_lowercase() || c == '-')).unwrap_or(part.len());
-        let (name, rest) = part.split_at(name_ends);
-        if k == 0 {
-            out.push_str(part);
-        } else if name.is_empty() || name.starts_with('-') {
-            out.push_str("--");
-            out.push_str(part);
-        } else if name == "ignore" {
-            // Classes have no such argument: what is not to be read is not handed over.
-            out.push_str("ignore= (of paretau.fit), or drop from X:");
-            out.push_str(rest);
-        } else if name == "in-sample" {
-            out.push_str("in_sample=True");
-            out.push_str(rest);
-        } else {
-            out.push_str(&name.replace('-', "_"));
-            out.push('=');
-            out.push_str(rest.strip_prefix(' ').filter(|r| r.starts_with(char::is_alphanumeric)).unwrap_or(rest));
-        }
-    }
-    out
 }

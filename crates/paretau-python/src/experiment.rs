@@ -15,6 +15,7 @@ use crate::error::{to_py, usage};
 use crate::model::parse;
 use crate::table::Table;
 use crate::tasks::PyExecutor;
+use crate::wording::in_python;
 
 /// Runs a plan and returns its counts as JSON; tables, figure and page are in the folder.
 #[pyfunction]
@@ -63,7 +64,7 @@ pub(crate) fn run(
 #[pyfunction]
 pub(crate) fn compare(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
     let records = detach(py, to_py, || paretau_study::run_records(&folder))?;
-    serde_json::to_string(&records.comparison).map_err(|e| usage(e.to_string()))
+    serde_json::to_string(&records.comparison).map(|text| in_python(&text)).map_err(|e| usage(e.to_string()))
 }
 
 /// Searches parameters. `roles` and `spec` are JSON objects; the result is JSON too.
@@ -95,5 +96,5 @@ pub(crate) fn tune(
         with_threads(n_jobs, || tune_on(&table, &roles, &options, executor))
     });
     let report = PyExecutor::or_raised(executor, report)?;
-    serde_json::to_string(&report).map_err(|e| usage(e.to_string()))
+    serde_json::to_string(&report).map(|text| in_python(&text)).map_err(|e| usage(e.to_string()))
 }

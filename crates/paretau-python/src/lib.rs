@@ -22,6 +22,7 @@ mod shapley;
 mod simulate;
 mod table;
 mod tasks;
+mod wording;
 
 use pyo3::prelude::*;
 
@@ -59,6 +60,8 @@ mod _paretau {
     use crate::table::Table;
     #[pymodule_export]
     use crate::tasks::{TaskData, perform_task};
+    #[pymodule_export]
+    use crate::wording::in_python;
 
     // Defaults of functions, from where each is written.
     #[pymodule_export]

@@ -15,10 +15,11 @@ use serde_json::{Map, Value};
 
 use crate::arrays::{Out, to_array};
 use crate::detach::{detach, detach_with_events};
-use crate::error::{in_python, of_model_file, to_py, usage};
+use crate::error::{of_model_file, to_py, usage};
 use crate::foreign_base::{TOOLBOX, pickling};
 use crate::table::{ReadingKeywords, Table};
 use crate::tasks::PyExecutor;
+use crate::wording::in_python;
 
 /// A fitted model. Immutable, so threads may share it.
 #[pyclass(frozen, module = "paretau._paretau")]

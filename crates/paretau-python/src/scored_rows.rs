@@ -11,9 +11,10 @@ use crate::detach::{detach, detach_with_events};
 use crate::error::{to_py, usage};
 use crate::model::{Model, parse};
 use crate::table::Table;
+use crate::wording::in_python;
 
 fn text(found: &impl Serialize) -> PyResult<String> {
-    serde_json::to_string(found).map_err(|e| usage(e.to_string()))
+    serde_json::to_string(found).map(|text| in_python(&text)).map_err(|e| usage(e.to_string()))
 }
 
 /// Rows of two arms with doubly robust scores.

@@ -6,8 +6,8 @@ use paretau::{Csr, Dense};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::arrays::{In, slice};
-use crate::detach::detach;
+use crate::arrays::{In, lent, slice};
+use crate::detach::{detach, detach_with_events};
 use crate::error::{data, to_py, usage};
 use crate::model::parse;
 
@@ -32,7 +32,10 @@ impl Table {
     #[staticmethod]
     fn read(py: Python<'_>, path: std::path::PathBuf, reading: &str) -> PyResult<Self> {
         let options = parse::<ReadingKeywords>("reading", reading)?.options()?;
-        let file = detach(py, to_py, || paretau::data::read(&path, &options))?;
+        let file = detach_with_events(py, None, |observer| {
+            let mut watch = |_| if observer.interrupted() { Err(paretau::Error::Interrupted) } else { Ok(()) };
+            paretau::data::read_watched(&path, &options, &mut watch)
+        })?;
         Ok(Self { file: Some(file), ..Self::default() })
     }
 
@@ -55,12 +58,14 @@ impl Table {
 
     /// Adds the columns of a matrix of doubles.
     fn matrix(&mut self, names: Vec<String>, values: PyReadonlyArray2<'_, f64>) -> PyResult<()> {
-        self.add_matrix(names, &values, |v| v)
+        // Columns and design share the one matrix, which is Python's own where it can be read as it lies.
+        let copied = || copied(&values, |v| v);
+        self.add_matrix(names, &lent(&values).map_or_else(copied, Ok)?)
     }
 
     /// Adds the columns of a matrix of single-precision numbers.
     fn matrix_f32(&mut self, names: Vec<String>, values: PyReadonlyArray2<'_, f32>) -> PyResult<()> {
-        self.add_matrix(names, &values, f64::from)
+        self.add_matrix(names, &copied(&values, f64::from)?)
     }
 
     /// Adds a column of text: codes of `levels`, negative where missing.
@@ -97,22 +102,10 @@ impl Table {
 }
 
 impl Table {
-    fn add_matrix<T: numpy::Element + Copy>(
-        &mut self,
-        names: Vec<String>,
-        values: &PyReadonlyArray2<'_, T>,
-        number: impl Fn(T) -> f64,
-    ) -> PyResult<()> {
-        let values = values.as_array();
-        if names.len() != values.ncols() {
-            return Err(usage(format!("{} names for {} columns", names.len(), values.ncols())));
+    fn add_matrix(&mut self, names: Vec<String>, matrix: &Dense) -> PyResult<()> {
+        if names.len() != matrix.n_cols() {
+            return Err(usage(format!("{} names for {} columns", names.len(), matrix.n_cols())));
         }
-        // The one copy there is: the table outlives the call, the array may change after it. The design shares it.
-        let cells: Vec<f64> = match values.as_slice() {
-            Some(cells) => cells.iter().map(|v| number(*v)).collect(),
-            None => values.iter().map(|v| number(*v)).collect(),
-        };
-        let matrix = Dense::new(values.nrows(), values.ncols(), cells).map_err(to_py)?;
         let column = |(j, name)| TableColumn::of_numbers(name, Numbers::of_matrix(matrix.clone(), j));
         self.columns.extend(names.into_iter().enumerate().map(column));
         Ok(())
@@ -129,6 +122,16 @@ impl Table {
             None => Ok(table),
         }
     }
+}
+
+/// A copy of a matrix, row after row.
+fn copied<T: numpy::Element + Copy>(values: &PyReadonlyArray2<'_, T>, number: impl Fn(T) -> f64) -> PyResult<Dense> {
+    let values = values.as_array();
+    let cells = match values.as_slice() {
+        Some(cells) => cells.iter().map(|v| number(*v)).collect(),
+        None => values.iter().map(|v| number(*v)).collect(),
+    };
+    Dense::new(values.nrows(), values.ncols(), cells).map_err(to_py)
 }
 
 /// How a file is read, as keywords say it.

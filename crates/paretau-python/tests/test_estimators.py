@@ -130,6 +130,21 @@ def test_intervals_or_a_clear_refusal(estimator, data):
             est.effect_interval(data.X, alpha=alpha)
 
 
+@pytest.mark.filterwarnings("ignore::paretau.DataWarning")
+@pytest.mark.parametrize("name", ["auto", "t-learner", "x-learner", "dr-learner"])
+def test_intervals_of_the_conditional_effect_without_refits(name, data, tmp_path):
+    cls = getattr(paretau, paretau.describe(name)["class"])
+    est = small(cls, **({} if name == "auto" else {"base": "forest"})).fit(data.X, data.y, treatment=data.treatment)
+    lower, upper = est.effect_interval(data.X, alpha=0.1)
+    inference = est.effect_inference(data.X)
+    np.testing.assert_allclose(inference.conf_int(0.1), (lower, upper), rtol=1e-6)
+    np.testing.assert_array_equal(inference.point_estimate, est.effect(data.X))
+    np.testing.assert_array_equal(est.effect_by_arm(data.X)["1"].stderr, inference.stderr)
+    assert np.mean((lower <= data.effect) & (data.effect <= upper)) > 0.8
+    est.save(tmp_path / "m.paretau")
+    np.testing.assert_array_equal(paretau.load(tmp_path / "m.paretau").effect_interval(data.X, alpha=0.1), (lower, upper))
+
+
 def test_clone_and_parameters(estimator):
     copy = clone(estimator.set_params(random_state=7))
     assert copy.get_params() == estimator.get_params()

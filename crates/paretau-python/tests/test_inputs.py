@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -11,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+import sklearn
 from conftest import small
 
 
@@ -282,3 +285,36 @@ def test_dates_of_python_are_not_features_by_accident(data):
     frame = pd.DataFrame(data.X, columns=list("abcde")).assign(day=[datetime.timedelta(1)] * len(data.y))
     with pytest.raises(TypeError, match="day"):
         paretau.LinearEffect().fit(frame, data.y, treatment=data.treatment)
+
+
+def test_an_array_is_read_where_it_lies_and_given_back(data):
+    X = np.array(data.X, order="C")
+    held = sys.getrefcount(X)
+    est = paretau.LinearEffect().fit(X, data.y, treatment=data.treatment)
+    effect = est.effect(X)
+    assert sys.getrefcount(X) == held, "neither a model nor a prediction keeps the array"
+    before = X.copy()
+    X += 1.0
+    np.testing.assert_array_equal(est.effect(before), effect)
+    # Read where it lies or copied, the numbers are the same to the bit.
+    unaligned = np.frombuffer(b"\0" + before.tobytes(), dtype=np.uint8)[1:].view(np.float64).reshape(before.shape)
+    assert not unaligned.flags.aligned
+    for other in (np.asfortranarray(before), np.repeat(before, 2, axis=1)[:, ::2], unaligned):
+        again = paretau.LinearEffect().fit(other, data.y, treatment=data.treatment)
+        np.testing.assert_array_equal(again.effect(other), effect)
+    frozen = before.copy()
+    frozen.flags.writeable = False
+    np.testing.assert_array_equal(paretau.LinearEffect().fit(frozen, data.y, treatment=data.treatment).effect(frozen), effect)
+
+
+def test_rows_left_out_of_an_array_and_several_arms_share_no_cells():
+    rng = np.random.default_rng(5)
+    X, arm = rng.normal(size=(300, 3)), rng.integers(0, 3, 300)
+    y = X[:, 0] + arm + rng.normal(size=300)
+    frame = pd.DataFrame(X, columns=["x1", "x2", "x3"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", paretau.DataWarning)
+        for kind in (paretau.LinearEffect(), paretau.CausalForest(n_estimators=40)):
+            of_array = sklearn.clone(kind).fit(X, y, treatment=arm).const_marginal_effect(X)
+            of_frame = sklearn.clone(kind).fit(frame, y, treatment=arm).const_marginal_effect(frame)
+            np.testing.assert_array_equal(of_array, of_frame)

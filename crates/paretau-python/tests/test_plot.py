@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import paretau
@@ -73,6 +75,9 @@ def test_groups_calibration_and_targeting(study):
     np.testing.assert_array_equal(ax.lines[1].get_ydata(), [g["seen"] for g in model.calibration_groups(4)])
     ranking = model.rank_average_treatment_effect()
     np.testing.assert_array_equal(plot.toc(ranking).lines[0].get_ydata(), ranking.toc)
+    qini = plot.toc(dataclasses.replace(ranking, target="QINI"))
+    np.testing.assert_array_equal(qini.lines[0].get_ydata(), ranking.q * ranking.toc)
+    assert "Qini curve" in qini.get_title() and "as many at random" in qini.get_ylabel()
 
 
 def test_decisions_and_roles(study):

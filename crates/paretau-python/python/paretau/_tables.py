@@ -178,8 +178,8 @@ def to_matrix(x: Any) -> np.ndarray:
         )
     if array.dtype.kind in "OUSV":
         array = _as_numbers(array)
-    if array.dtype not in (np.float32, np.float64):
-        array = array.astype(np.float64)
+    if array.dtype not in (np.float32, np.float64) or not array.flags.aligned:
+        array = array.astype(np.float32 if array.dtype == np.float32 else np.float64)
     if array.shape[0] == 0:
         raise _no_rows(array.shape)
     if array.shape[1] == 0:

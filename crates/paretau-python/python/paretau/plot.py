@@ -289,22 +289,26 @@ def calibration(model: Estimator, ax: Any = None, *, k: int = 5, **rows: Any) ->
 
 
 def toc(ranking: Ranking, ax: Any = None) -> Any:
-    """The targeting curve of a ranking (`Estimator.rank_average_treatment_effect`): what treating the first share gains over
-    treating everyone."""
+    """The targeting curve of a ranking (`Estimator.rank_average_treatment_effect`): how much larger the effect of the first share is
+    than everyone's. With `target="QINI"` it is the Qini curve, what treating that share gains over treating as many at random."""
     ax = _axes(ax)
     known = np.isfinite(ranking.toc_stderr)
-    errors = np.where(known, ranking.toc_stderr, 0.0)
+    # The area under the curve is the ranking's number: a gain counts those who are treated.
+    is_gain = ranking.target == "QINI"
+    share = ranking.q if is_gain else np.ones_like(ranking.q)
+    curve, errors = share * ranking.toc, share * np.where(known, ranking.toc_stderr, 0.0)
     if ranking.one_sided:
-        low, high, label = ranking.toc - 1.645 * errors, ranking.toc, "above its lower end: 95 %, pointwise"
+        low, high, label = curve - 1.645 * errors, curve, "above its lower end: 95 %, pointwise"
     else:
-        low, high, label = ranking.toc - 1.96 * errors, ranking.toc + 1.96 * errors, "95 %, pointwise"
+        low, high, label = curve - 1.96 * errors, curve + 1.96 * errors, "95 %, pointwise"
     ax.fill_between(ranking.q, low, high, color=_CONTROL, alpha=0.25, linewidth=0, label=label)
-    ax.plot(ranking.q, ranking.toc, "o-", markersize=3, color=_CONTROL)
+    ax.plot(ranking.q, curve, "o-", markersize=3, color=_CONTROL)
     ax.axhline(0.0, color=_ACCENT, linewidth=0.8)
     lower, upper = ranking.conf_int()
     interval = f"at least {lower:.3g}" if ranking.one_sided else f"{lower:.3g} to {upper:.3g}"
-    title = f"Targeting curve: {ranking.target} {ranking.estimate:.3g} ({interval})"
-    ax.set(xlabel="share treated, highest priority first", ylabel="effect of the share minus that of all", title=title, xlim=(0, 1))
+    title = f"{'Qini' if is_gain else 'Targeting'} curve: {ranking.target} {ranking.estimate:.3g} ({interval})"
+    gain = "gain over as many at random, per person" if is_gain else "effect of the share minus that of all"
+    ax.set(xlabel="share treated, highest priority first", ylabel=gain, title=title, xlim=(0, 1))
     ax.legend(frameon=False)
     return _plain(ax)
 
