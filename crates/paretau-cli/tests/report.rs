@@ -259,7 +259,7 @@ fn a_trial_with_text_in_hillstrom() {
     let plain = records["findings"]["raw_difference"]["value"].as_f64().unwrap();
     assert!((plain - 0.0452).abs() < 0.0005, "{plain}");
     assert!((effect["value"].as_f64().unwrap() - plain).abs() < 0.002);
-    assert!(html.contains("percentage points") && html.contains("--treated-value &#39;Womens E-Mail&#39;"));
+    assert!(html.contains("percentage points") && html.contains("--treated-value</span> &#39;Womens E-Mail&#39;"));
     assert!(records["warnings"].as_array().unwrap().is_empty(), "{}", records["warnings"]);
 }
 

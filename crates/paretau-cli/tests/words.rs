@@ -234,7 +234,7 @@ fn the_page_speaks_the_readers_words() {
         assert!(page.contains(words), "{words}");
     }
     // What reproduces the model keeps the names in the data.
-    assert!(page.contains("--treatment t --outcome y"));
+    assert!(page.contains("--treatment</span> t <span class=\"flag\">--outcome</span> y"));
     for (args, code, words) in [
         (vec!["--label", "tt=x"], 3, "did you mean `t`"),
         (vec!["--label", "t"], 2, "--label"),

@@ -27,7 +27,7 @@ pub(crate) fn escape(text: &str) -> String {
 /// A sentence with names in backticks, which become code.
 pub(crate) fn prose(text: &str) -> String {
     let pieces: Vec<&str> = text.split('`').collect();
-    if pieces.len() % 2 == 0 {
+    if pieces.len().is_multiple_of(2) {
         return escape(text);
     }
     pieces.iter().enumerate().map(|(k, piece)| if k % 2 == 1 { code(piece) } else { escape(piece) }).collect()

@@ -20,8 +20,8 @@ const MARKS: [(char, Option<char>); 8] = [
 const LOOKED_AT: usize = 1000;
 /// At most this many different texts among numbers are strays, however often they stand there.
 const FEW_TEXTS: usize = 10;
-/// Rarer texts than one cell in this many are strays, however many there are.
-const FEW_CELLS: usize = 20;
+/// Texts in at most one cell of this many are strays, however many there are.
+const FEW_CELLS: usize = 4;
 
 /// What a column of texts is.
 #[derive(Debug, Clone, PartialEq)]

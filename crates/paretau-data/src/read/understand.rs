@@ -246,8 +246,8 @@ fn settle(
 /// Columns with fewer different texts than this are categories, whatever these look like.
 const MANY_TEXTS: usize = 10;
 
-/// What is wrong with a column whose texts are two numbers each (`120/80`, `5'11"`, `5.1 ± 0.3`) or times of day (`12:34`):
-/// as categories nearly every one would be rare, and what the column says would be lost.
+/// What is wrong with a column whose texts are two numbers each (`120/80`, `5'11"`, `5.1 ± 0.3`), times of day (`12:34`) or numbers
+/// as only some programs write them: as categories nearly every one would be rare, and what the column says would be lost.
 fn compound(name: &str, text: &Text) -> Option<Doubt> {
     let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let is_pair = |level: &str| {
@@ -260,6 +260,22 @@ fn compound(name: &str, text: &Text) -> Option<Doubt> {
         let parts: Vec<&str> = level.split(':').collect();
         let two = |part: &&str| (1..=2).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
         (2..=3).contains(&parts.len()) && parts.iter().all(two)
+    };
+    // `$1.5k`, `[1.5]`, `1h 20m`, `1_000`, `0x1f` and `1.5D+03`.
+    let is_odd_number = |level: &str| {
+        let amount = level.trim_start_matches(['$', '€', '£', '¥', '-', '+', ' ']);
+        let plain = amount.trim_end_matches(char::is_alphabetic);
+        let is_scaled = amount.len() < level.len() && plain.len() < amount.len() && is_digits(plain.trim_end());
+        let is_listed = level.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).is_some_and(is_digits);
+        let is_measured = |part: &str| {
+            ["h", "m", "min", "s", "d", "w"].iter().any(|unit| part.strip_suffix(unit).is_some_and(is_digits))
+        };
+        let is_duration = level.contains(' ') && level.split_whitespace().all(is_measured);
+        let is_grouped = level.contains('_') && level.split('_').all(is_digits);
+        let is_hexadecimal = level.strip_prefix("0x").is_some_and(|inner| inner.bytes().all(|b| b.is_ascii_hexdigit()));
+        let exponent = level.split_once("D+").or_else(|| level.split_once("D-"));
+        let is_fortran = exponent.is_some_and(|(a, b)| is_digits(a.trim_start_matches('-')) && is_digits(b));
+        is_scaled || is_listed || is_duration || is_grouped || is_hexadecimal || is_fortran
     };
     let is_other_script = |level: &str| {
         let other = |c: char| (c.is_numeric() && !c.is_ascii()) || matches!(c, '٫' | '٬');
@@ -280,6 +296,8 @@ fn compound(name: &str, text: &Text) -> Option<Doubt> {
     let rest = format!("leave it out with --ignore {column}, or add --categorical {column} if each text is a category");
     let message = if all(&is_pair) {
         format!("holds `{cell}`, two numbers in one cell; write them in two columns, {rest}")
+    } else if all(&is_odd_number) {
+        format!("holds `{cell}`, a number in a form that is not read; write it as a plain number, {rest}")
     } else if all(&is_other_script) {
         format!("holds `{cell}`, digits of another script; write them as 0 to 9, {rest}")
     } else if all(&is_time) {

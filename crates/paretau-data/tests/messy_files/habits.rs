@@ -93,6 +93,52 @@ pub(super) fn amounts() -> Vec<Case> {
             &["1 (never)", "2", "3", "4", "5 (always)"],
             &["`x`", "row 1", "`1 (never)`", "--categorical x"],
         ),
+        case(
+            "thousands of dollars",
+            texts(&many(&|i| format!("${i}.5k"))),
+            "",
+            stop(&["`x`", "row 1", "`$0.5k`", "plain number"]),
+        ),
+        case(
+            "numbers in brackets of lists",
+            texts(&many(&|i| format!("[{i}.5]"))),
+            "",
+            stop(&["`x`", "`[0.5]`", "plain number"]),
+        ),
+        case(
+            "hours and minutes",
+            texts(&many(&|i| format!("{}h {i}m", i % 3))),
+            "",
+            stop(&["`x`", "`0h 0m`", "plain number"]),
+        ),
+        case(
+            "thousands with an underscore",
+            texts(&many(&|i| format!("{}_{:03}", i + 1, i * 7))),
+            "",
+            stop(&["`1_000`", "plain number"]),
+        ),
+        case(
+            "numbers to the base of 16",
+            texts(&many(&|i| format!("0x{:x}", i * 77 + 1))),
+            "",
+            stop(&["`0x1`", "plain number"]),
+        ),
+        case(
+            "exponents of Fortran",
+            texts(&many(&|i| format!("1.{i}D+0{}", i % 3))),
+            "",
+            stop(&["`1.0D+00`", "plain number"]),
+        ),
+        case(
+            "a new text for every ninth cell",
+            texts(
+                &(0..300)
+                    .map(|i| if i % 9 == 0 { format!("err{i}") } else { format!("{}.5", i * 3 % 17) })
+                    .collect::<Vec<_>>(),
+            ),
+            "",
+            stop(&["`x`", "row 1", "266 of 300 cells are numbers", "29 other texts", "--numeric x"]),
+        ),
         case("feet and inches", texts(&heights), "", stop(&["`x`", "row 1", "`5'0\"`", "two numbers", "--ignore x"])),
         case("amounts with errors", texts(&errors), "", stop(&["`x`", "row 1", "`0.1 ± 0.1`", "two numbers"])),
     ]

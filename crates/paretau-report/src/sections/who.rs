@@ -295,7 +295,7 @@ fn tree(records: &ModelRecords, findings: &Findings, unit: Unit<'_>) -> String {
         // The average of everybody has its place in the answer, under its name; a second one beside it would need explaining.
         return format!(
             "<figure id=\"tree\" class=\"tree\"><h3>The effect as a small tree</h3><p>Among {} no question tells effects apart \
-             beyond chance, so there is no tree: the average effect is the best answer for everybody.</p></figure>",
+             beyond chance, so there is no tree: the average effect is the best answer.</p></figure>",
             people(choosing)
         );
     };
