@@ -142,10 +142,10 @@ def table() -> None:
             intervals = "– | –"
             if "holds" in own[0]:
                 intervals = f"{statistics.fmean(r['holds'] for r in own):.3f} | {statistics.fmean(r['width'] for r in own):.2f}"
-            spread = statistics.stdev(r["error"] for r in own) / math.sqrt(len(own)) if len(own) > 1 else 0.0
+            spread = f" ± {statistics.stdev(r['error'] for r in own) / math.sqrt(len(own)):.3f}" if len(own) > 1 else ""
             average = math.sqrt(statistics.fmean(r["average_error"] ** 2 for r in own))
             print(
-                f"| {estimator} | {design} | {len(own)} | {name} | {mean['error']:.3f} ± {spread:.3f} | {intervals} "
+                f"| {estimator} | {design} | {len(own)} | {name} | {mean['error']:.3f}{spread} | {intervals} "
                 f"| {average:.3f} | {mean['average_holds']:.2f} |"
             )
 

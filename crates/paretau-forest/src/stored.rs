@@ -445,7 +445,7 @@ mod tests {
     }
 
     /// All rows in units of 25.
-    fn units<'a>(read: &'a (dyn Fn(usize) -> Result<Vec<u8>> + Sync), near: usize) -> StoredUnits<'a> {
+    fn units(read: &(dyn Fn(usize) -> Result<Vec<u8>> + Sync), near: usize) -> StoredUnits<'_> {
         static UNIT_OF: [u32; N] = {
             let mut unit = [0; N];
             let mut i = 0;
