@@ -131,7 +131,7 @@ def test_intervals_or_a_clear_refusal(estimator, data):
 
 
 @pytest.mark.filterwarnings("ignore::paretau.DataWarning")
-@pytest.mark.parametrize("name", ["auto", "t-learner", "x-learner", "dr-learner"])
+@pytest.mark.parametrize("name", ["auto", "dr-learner", "r-learner"])
 def test_intervals_of_the_conditional_effect_without_refits(name, data, tmp_path):
     cls = getattr(paretau, paretau.describe(name)["class"])
     est = small(cls, **({} if name == "auto" else {"base": "forest"})).fit(data.X, data.y, treatment=data.treatment)
