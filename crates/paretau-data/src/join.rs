@@ -100,7 +100,7 @@ mod tests {
         ])
         .unwrap();
         let joined = left.clone().join(&right, "id").unwrap();
-        assert_eq!(joined.column("x").unwrap().data, ColumnData::Number(vec![30.0, 10.0]));
+        assert_eq!(joined.column("x").unwrap().data, ColumnData::Number(vec![30.0, 10.0].into()));
         let gap = right.select(&[0, 1]);
         assert!(left.clone().join(&gap, "id").unwrap_err().to_string().contains("`3`"));
         assert!(left.join(&right.select(&[0, 0]), "id").unwrap_err().to_string().contains("twice"));

@@ -143,6 +143,7 @@ pub fn tables_to_ipc(tables: &[Table]) -> Result<Vec<u8>> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::numbers::Numbers;
 
     #[test]
     fn a_table_comes_back_bit_by_bit() {
@@ -168,7 +169,7 @@ mod tests {
             for (one, other) in back.columns().iter().zip(table.columns()) {
                 match (&one.data, &other.data) {
                     (ColumnData::Number(a), ColumnData::Number(b)) => {
-                        let bits = |values: &[f64]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+                        let bits = |values: &Numbers| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
                         assert_eq!(bits(a), bits(b));
                     }
                     (a, b) => assert_eq!(a, b),

@@ -165,7 +165,7 @@ fn fault(case: &Case, path: &Path) -> Option<String> {
             let ColumnData::Number(values) = &assigned.features.column("x")?.data else {
                 return Some("`x` is text".to_owned());
             };
-            if !same(values, want) {
+            if !same(&values.contiguous(), want) {
                 return Some(format!("`x` is {values:?}"));
             }
             // The same file in batches, as a model reads it.
