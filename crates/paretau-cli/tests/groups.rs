@@ -100,7 +100,7 @@ fn the_effect_is_projected_on_columns() {
     assert!(text.contains("best linear projection") && text.contains("  region=south: "), "{text}");
     ok(folder.path(), &["report", "m.paretau", "--out", "r.html"]);
     let page = std::fs::read_to_string(folder.path().join("r.html")).unwrap();
-    assert!(page.contains("On what the effect depends") && page.contains("--projection region,age"));
+    assert!(page.contains("On what the effect depends") && page.contains("--projection</span> region,age"));
     let wrong = [&["fit", "trial.csv"][..], &ROLES[..], &["--blp", "t", "--out", "n.paretau"]].concat();
     let out = paretau(folder.path(), &wrong);
     assert!(!out.status.success() && String::from_utf8_lossy(&out.stderr).contains("that is the treatment"));

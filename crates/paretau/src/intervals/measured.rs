@@ -23,6 +23,8 @@ impl Measured {
     fn holds(&self, entry: &dyn EstimatorEntry, params: &Value) -> bool {
         let base_is_measured = |spec: &ParamSpec| match &params[spec.name] {
             Value::Null => true,
+            // A second stage that is not there.
+            base if base == "none" => true,
             base => base.as_str().or_else(|| base["name"].as_str()).is_some_and(|name| self.bases.contains(&name)),
         };
         // The propensity's learner has hardly a say in the effects.
@@ -84,6 +86,7 @@ mod tests {
         );
         assert!(!refitted("t-learner", with("base", "boosting")) && !refitted("x-learner", with("effect_base", "mlp")));
         assert!(!refitted("dr-learner", Params::none()) && !refitted("auto", Params::none()));
+        assert!(beside("tarnet", Params::none()) && !beside("tarnet", with("second_stage", "ridge")));
         assert!(beside("auto", Params::none()) && beside("auto", with("effort", "quick")));
         assert!(beside("dr-learner", Params::none()) && !beside("dr-learner", with("base", "ridge")));
         assert!(!beside("lr-2", Params::none()) && !beside("ganite", Params::none()));
