@@ -225,6 +225,26 @@ fn month_named(text: &str) -> Option<i64> {
     Some(month)
 }
 
+/// Whether a cell is a month or quarter of a year, without a day: `2015-01`, `01/2015`, `Jan-15`, `March 2015`, `2015Q1`, `Q1 2015`.
+pub(crate) fn is_month(cell: &str) -> bool {
+    let is_year = |part: &str| {
+        part.len() == 4 && part.parse().is_ok_and(|year: u32| (1800..2200).contains(&year) && !part.starts_with('+'))
+    };
+    let is_number = |part: &str| part.len() <= 2 && part.parse().is_ok_and(|month: u8| (1..=12).contains(&month));
+    let is_quarter = |part: &str| matches!(part, "Q1" | "Q2" | "Q3" | "Q4" | "q1" | "q2" | "q3" | "q4");
+    let is_short_year = |part: &str| part.len() == 2 && part.bytes().all(|b| b.is_ascii_digit());
+    let is_name = |part: &str| month_named(part.trim_end_matches('.')).is_some();
+    let (a, b) = match cell.split_once(['-', '/', '.', ' ']) {
+        Some((a, b)) => (a.trim(), b.trim()),
+        None => match cell.split_at_checked(4) {
+            Some((year, quarter)) if is_year(year) => (year, quarter),
+            _ => return false,
+        },
+    };
+    let of_year = |part: &str| is_number(part) || is_quarter(part) || is_name(part);
+    (is_year(a) && of_year(b)) || (of_year(a) && is_year(b)) || (is_name(a) && is_short_year(b))
+}
+
 /// The date, with the time of day (to the second) when there is one, as ISO text.
 pub fn format_iso(value: f64) -> String {
     // Rounding first lets 23:59:59.9999999, a float's idea of midnight, come out as the next day.

@@ -246,15 +246,23 @@ fn settle(
 /// Columns with fewer different texts than this are categories, whatever these look like.
 const MANY_TEXTS: usize = 10;
 
-/// What is wrong with a column whose texts are two numbers each (`120/80`, `5'11"`, `5.1 ± 0.3`), times of day (`12:34`) or numbers
-/// as only some programs write them: as categories nearly every one would be rare, and what the column says would be lost.
+/// What is wrong with a column whose texts are two numbers each (`120/80`, `5'11"`, `5.1 ± 0.3`, `34+5`), months, places, times of
+/// day (`12:34`) or numbers as only some programs write them: as categories nearly every one would be rare, and what the column says
+/// would be lost.
 fn compound(name: &str, text: &Text) -> Option<Doubt> {
     let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let is_pair = |level: &str| {
         let inches = level.trim_end_matches(['"', '″', '”', '\'']).trim_end_matches(" in");
-        let pair = level.split_once(['/', '±']).or_else(|| level.split_once("+/-"));
+        let pair = level.split_once("+/-").or_else(|| level.split_once(['/', '±', '+']));
         pair.or_else(|| inches.split_once(['\'', '′', '’']))
             .is_some_and(|(a, b)| is_digits(a.trim()) && is_digits(b.trim()))
+    };
+    // `48.85, -2.35` and `48°51'N`.
+    let is_place = |level: &str| {
+        let is_angle = |part: &str| is_digits(part.trim().trim_start_matches('-'));
+        let pair = level.trim_matches(['(', ')']).split_once([',', ' ']);
+        let degrees = level.split_once('°').is_some_and(|(a, b)| is_angle(a) && b.ends_with(['N', 'S', 'E', 'W', 'O']));
+        degrees || pair.is_some_and(|(a, b)| a.contains('.') && b.contains('.') && is_angle(a) && is_angle(b))
     };
     let is_time = |level: &str| {
         let parts: Vec<&str> = level.split(':').collect();
@@ -294,7 +302,11 @@ fn compound(name: &str, text: &Text) -> Option<Doubt> {
     let (first, column) = (used[0], quoted(name));
     let cell = &text.levels[first];
     let rest = format!("leave it out with --ignore {column}, or add --categorical {column} if each text is a category");
-    let message = if all(&is_pair) {
+    let message = if all(&crate::calendar::is_month) {
+        format!("holds `{cell}`, a month or quarter without a day; write its first day as a date (2015-01-01), {rest}")
+    } else if all(&is_place) {
+        format!("holds `{cell}`, a place; write its two coordinates in degrees in two columns, {rest}")
+    } else if all(&is_pair) {
         format!("holds `{cell}`, two numbers in one cell; write them in two columns, {rest}")
     } else if all(&is_odd_number) {
         format!("holds `{cell}`, a number in a form that is not read; write it as a plain number, {rest}")

@@ -13,6 +13,12 @@ pub(super) fn amounts() -> Vec<Case> {
     };
     let many = |spelled: &dyn Fn(usize) -> String| (0..20).map(spelled).collect::<Vec<_>>();
     let heights = many(&|i| format!("{}'{}\"", 5 + i / 12, i % 12));
+    let months = many(&|i| format!("{}-{:02}", 2015 + i / 12, i % 12 + 1));
+    let named = many(&|i| format!("{}-{}", ["Jan", "Feb", "Mar", "Apr", "Jun"][i % 5], 11 + i / 5));
+    let quarters = many(&|i| format!("{}Q{}", 2010 + i / 4, i % 4 + 1));
+    let weeks = many(&|i| format!("{}+{}", 30 + i / 7, i % 7));
+    let places = many(&|i| format!("{}.85, -{}.35", 40 + i, i));
+    let degrees = many(&|i| format!("{}°51'N", 30 + i));
     let errors = many(&|i| format!("{i}.1 ± 0.{}", i % 7 + 1));
     let texts = |cells: &[String]| file(',', &cells.iter().map(String::as_str).collect::<Vec<_>>());
     vec![
@@ -139,6 +145,17 @@ pub(super) fn amounts() -> Vec<Case> {
             "",
             stop(&["`x`", "row 1", "266 of 300 cells are numbers", "29 other texts", "--numeric x"]),
         ),
+        case("months", texts(&months), "", stop(&["`x`", "row 1", "`2015-01`", "a month", "--categorical x"])),
+        case("months by name", texts(&named), "", stop(&["`x`", "row 1", "`Jan-11`", "a month"])),
+        case("quarters", texts(&quarters), "", stop(&["`x`", "row 1", "`2010Q1`", "quarter"])),
+        case("weeks and days", texts(&weeks), "", stop(&["`x`", "row 1", "`30+0`", "two numbers"])),
+        case(
+            "coordinates",
+            file(';', &places.iter().map(String::as_str).collect::<Vec<_>>()),
+            "",
+            stop(&["`x`", "row 1", "a place"]),
+        ),
+        case("degrees", texts(&degrees), "", stop(&["`x`", "row 1", "`30°51'N`", "a place"])),
         case("feet and inches", texts(&heights), "", stop(&["`x`", "row 1", "`5'0\"`", "two numbers", "--ignore x"])),
         case("amounts with errors", texts(&errors), "", stop(&["`x`", "row 1", "`0.1 ± 0.1`", "two numbers"])),
     ]
