@@ -203,7 +203,7 @@ fn sure(effects: &EffectSummary) -> String {
             percent(above),
             percent(below)
         ),
-        _ => "This estimator gives no interval for each person; forests and ensembles do.".to_owned(),
+        _ => "As it was fitted, this estimator gives no interval for each person; auto and causal-forest do.".to_owned(),
     }
 }
 
