@@ -141,7 +141,12 @@ impl ArmsForest {
         let labels = Arms { z: &z, y: &y, weight: rows.weight, dim };
         let rule = ArmsRule { dim, min_node_size: config.min_node_size as f64, alpha: config.alpha };
         let (forest, in_bag) = recipes::arms(&context, rule, labels)?;
-        let found = forest.map_blocks_out_of_bag(&binned.codes, &in_bag, |block| slopes(block, dim));
+        let found = forest.map_blocks_out_of_bag(
+            &binned.codes,
+            &in_bag,
+            || ctx.check_interrupt(),
+            |block| slopes(block, dim),
+        )?;
         let facts = Facts { overall: (0..dim).map(|k| mean_tau(&found, k)).collect(), n_rows: n };
         let mut diagnostics = Diagnostics { importance: importance(&forest, rows.columns), ..Diagnostics::default() };
         warn_unseen(found.iter().filter(|s| s.is_none()).count(), &mut diagnostics);

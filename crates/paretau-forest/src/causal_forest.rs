@@ -255,7 +255,7 @@ impl CausalForest {
             ctx,
         };
         let (forest, in_bag) = recipes::causal(&context, self.rule(start.shape), &start.zy, start.min_variance)?;
-        Ok(self.model(start, rows, forest, &in_bag))
+        self.model(start, rows, (forest, &in_bag), ctx)
     }
 
     /// What is found before the trees of the forest itself are grown.
@@ -283,12 +283,12 @@ impl CausalForest {
         &self,
         start: Start,
         rows: &CausalRows<'_>,
-        forest: Forest,
-        in_bag: &InBag,
-    ) -> CausalForestModel {
+        (forest, in_bag): (Forest, &InBag),
+        ctx: &FitContext<'_>,
+    ) -> Result<CausalForestModel> {
         let Start { binned, m, e, overall, shape, .. } = start;
         let (m_hat, e_hat) = (rows.y_hat.unwrap_or(&m.held_out), rows.e_hat.unwrap_or(&e.held_out));
-        let slopes = out_of_bag(&forest, &binned, in_bag);
+        let slopes = out_of_bag(&forest, &binned, in_bag, ctx)?;
         let facts = Facts { binary: rows.is_binary(), overall, n_rows: rows.x.n_rows() };
         let held_out = CausalForestModel::assemble(&slopes, m_hat, e_hat, &facts);
         let mut diagnostics = Diagnostics { importance: importance(&forest, rows.columns), ..Diagnostics::default() };
@@ -307,7 +307,7 @@ impl CausalForest {
         diagnostics.note("centering_r2_outcome", m.explained);
         diagnostics.note("centering_r2_treatment", e.explained);
         let nuisance = Nuisance::Centred { m: Box::new(m.centre), e: Box::new(e.centre) };
-        CausalForestModel { forest, nuisance, facts, diagnostics, held_out: Some(held_out) }
+        Ok(CausalForestModel { forest, nuisance, facts, diagnostics, held_out: Some(held_out) })
     }
 
     pub(crate) fn growth(&self, p: usize) -> Growth {

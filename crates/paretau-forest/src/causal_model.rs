@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use paretau_core::{Diagnostics, Effects, Error, Features, FittedModel, FittedRegressor, Result, State, Toolbox, Want};
+use paretau_core::{
+    Diagnostics, Effects, Error, Features, FitContext, FittedModel, FittedRegressor, Result, State, Toolbox, Want,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::bins::Bins;
@@ -103,8 +105,13 @@ pub(crate) struct Facts {
 }
 
 /// Effects of the training rows from trees that have not seen them; nothing for a row that all have seen.
-pub(crate) fn out_of_bag(forest: &Forest, binned: &BinnedRows, in_bag: &InBag) -> Vec<Option<Slope>> {
-    forest.map_blocks_out_of_bag(&binned.codes, in_bag, slope)
+pub(crate) fn out_of_bag(
+    forest: &Forest,
+    binned: &BinnedRows,
+    in_bag: &InBag,
+    ctx: &FitContext<'_>,
+) -> Result<Vec<Option<Slope>>> {
+    forest.map_blocks_out_of_bag(&binned.codes, in_bag, || ctx.check_interrupt(), slope)
 }
 
 impl CausalForestModel {

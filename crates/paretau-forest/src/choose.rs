@@ -82,7 +82,7 @@ impl Trial<'_> {
             ctx: self.ctx,
         };
         let (forest, in_bag) = recipes::causal(&context, self.forest.rule(shape), self.zy, self.min_variance)?;
-        let slopes = out_of_bag(&forest, self.binned, &in_bag);
+        let slopes = out_of_bag(&forest, self.binned, &in_bag, self.ctx)?;
         let tau = slopes.iter().map(|s| s.map_or(self.overall, |s| s.tau));
         Ok(self.zy.iter().zip(tau).map(|([z, y], tau)| (y - z * tau).powi(2)).collect())
     }

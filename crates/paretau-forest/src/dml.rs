@@ -264,7 +264,7 @@ impl CausalForestDml {
             ctx,
         };
         let (forest, in_bag) = recipes::causal(&context, self.rule(), &zy, 1e-10 * rows.treatment_variance())?;
-        let slopes = out_of_bag(&forest, &binned, &in_bag);
+        let slopes = out_of_bag(&forest, &binned, &in_bag, ctx)?;
         let facts = Facts { binary: true, overall: overall(&zy, rows.weight), n_rows: design.n_rows() };
         let held_out: Effects = CausalForestModel::assemble(&slopes, &m.values, e_hat, &facts);
         let mut diagnostics = Diagnostics { importance: importance(&forest, rows.columns), ..Diagnostics::default() };

@@ -38,7 +38,7 @@ impl MeanForest {
         let centred: Vec<f64> = y.iter().map(|v| v - offset).collect();
         let (forest, in_bag) = recipes::regression(context, split, &centred)?;
         let out = Self { forest, offset };
-        let held_out = out.out_of_bag(&context.binned.codes, &in_bag);
+        let held_out = out.out_of_bag(&context.binned.codes, &in_bag, || context.ctx.check_interrupt())?;
         Ok((out, held_out))
     }
 
@@ -49,10 +49,15 @@ impl MeanForest {
     }
 
     /// Means of coded rows by the trees that have not seen them.
-    pub(crate) fn out_of_bag(&self, codes: &Codes, in_bag: &InBag) -> OutOfBag {
-        let means = self.forest.map_blocks_out_of_bag(codes, in_bag, means);
+    pub(crate) fn out_of_bag<E: Send>(
+        &self,
+        codes: &Codes,
+        in_bag: &InBag,
+        watch: impl Fn() -> std::result::Result<(), E> + Sync,
+    ) -> std::result::Result<OutOfBag, E> {
+        let means = self.forest.map_blocks_out_of_bag(codes, in_bag, watch, means)?;
         let n_unseen = means.iter().filter(|v| v.is_none()).count();
-        OutOfBag { values: means.into_iter().map(|v| self.offset + v.unwrap_or(0.0)).collect(), n_unseen }
+        Ok(OutOfBag { values: means.into_iter().map(|v| self.offset + v.unwrap_or(0.0)).collect(), n_unseen })
     }
 
     pub(crate) fn state(&self) -> Result<State> {

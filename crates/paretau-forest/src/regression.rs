@@ -1,5 +1,7 @@
 //! Regression and probability forests, as a public type and as the base learner `forest`.
 
+use std::convert::Infallible;
+
 use paretau_core::{
     BaseEntry, Column, Event, Features, FitContext, FittedRegressor, Handles, Importance, ParamKind, ParamSpec, Params,
     RegressionTask, Regressor, Result, State, Target, UnitRegressor, resolve,
@@ -245,7 +247,10 @@ impl RegressionForest {
     /// Predictions of coded rows by the trees that have not seen them.
     pub(crate) fn unseen(&self, n_rows: usize, codes: Vec<u8>, in_bag: &InBag) -> Vec<f64> {
         let codes = Codes::of_cells(n_rows, Cells::Byte(codes), &self.means.forest.bins);
-        let means = self.means.out_of_bag(&codes, in_bag).values;
+        let means = match self.means.out_of_bag(&codes, in_bag, || Ok::<(), Infallible>(())) {
+            Ok(found) => found.values,
+            Err(never) => match never {},
+        };
         means.into_iter().map(|m| self.shown(m)).collect()
     }
 

@@ -225,7 +225,7 @@ impl StoredForest {
             known.for_each(|(row, _)| in_bag.mark(tree, row));
         }
         let rows = CausalRows::of_design(design, &self.treatment);
-        let mut model = self.forest.model(self.start, &rows, forest, &in_bag);
+        let mut model = self.forest.model(self.start, &rows, (forest, &in_bag), ctx)?;
         model.facts.n_rows = n;
         model.diagnostics.note("rows_per_tree", (n as f64 * sampling.fraction).floor());
         Ok(model)

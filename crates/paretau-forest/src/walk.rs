@@ -6,6 +6,7 @@
 //! last few of a branch, and single rows in all trees, walk eight at a time again. Every row ends in the same leaf
 //! whichever way it goes.
 
+use std::convert::Infallible;
 use std::ops::Range;
 
 use paretau_core::Features;
@@ -98,7 +99,10 @@ impl Forest {
             Some(used) => self.bins.encode_some(x, used, rows, codes),
             None => self.bins.encode(x, rows, codes),
         };
-        self.blocks(x.n_rows(), None, encode, each)
+        match self.blocks(x.n_rows(), None, || Ok::<(), Infallible>(()), encode, each) {
+            Ok(found) => found,
+            Err(never) => match never {},
+        }
     }
 
     /// The columns that the trees look at, if they are few among many.
@@ -113,38 +117,41 @@ impl Forest {
         Some(used)
     }
 
-    /// The same for the training rows, with only those trees that have not seen the row.
-    pub(crate) fn map_blocks_out_of_bag<T: Send>(
+    /// The same for the training rows, with only those trees that have not seen the row; `watch` may end it before a block.
+    pub(crate) fn map_blocks_out_of_bag<T: Send, E: Send>(
         &self,
         codes: &Codes,
         in_bag: &InBag,
+        watch: impl Fn() -> Result<(), E> + Sync,
         each: impl Fn(&Block<'_>) -> Vec<T> + Sync,
-    ) -> Vec<T> {
-        self.blocks(codes.n_rows, Some(in_bag), |rows, out| codes.decode(rows, out), each)
+    ) -> Result<Vec<T>, E> {
+        self.blocks(codes.n_rows, Some(in_bag), watch, |rows, out| codes.decode(rows, out), each)
     }
 
-    fn blocks<T: Send>(
+    fn blocks<T: Send, E: Send>(
         &self,
         n: usize,
         in_bag: Option<&InBag>,
+        watch: impl Fn() -> Result<(), E> + Sync,
         encode: impl Fn(Range<usize>, &mut Vec<u16>) + Sync,
         each: impl Fn(&Block<'_>) -> Vec<T> + Sync,
-    ) -> Vec<T> {
+    ) -> Result<Vec<T>, E> {
         let block = n.div_ceil(4 * rayon::current_num_threads()).clamp(MIN_BLOCK, MAX_BLOCK);
         let run = |walker: &mut Walker, start: usize| {
+            watch()?;
             let rows = start..(start + block).min(n);
             encode(rows.clone(), &mut walker.codes);
             walker.leaves(self, rows.clone(), in_bag);
-            each(&Block { forest: self, n_rows: rows.len(), leaves: &walker.leaves })
+            Ok(each(&Block { forest: self, n_rows: rows.len(), leaves: &walker.leaves }))
         };
         if n <= block {
-            return if n == 0 { vec![] } else { run(&mut Walker::default(), 0) };
+            return if n == 0 { Ok(vec![]) } else { run(&mut Walker::default(), 0) };
         }
         let parts: Vec<Vec<T>> = (0..n.div_ceil(block))
             .into_par_iter()
             .map_init(Walker::default, |walker, k| run(walker, k * block))
-            .collect();
-        parts.into_iter().flatten().collect()
+            .collect::<Result<_, E>>()?;
+        Ok(parts.into_iter().flatten().collect())
     }
 }
 

@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 const MOST_CELLS_AT_ONCE: usize = 1 << 20;
 /// Rows that are predicted at a time however many columns there are, since sparse ones are mostly empty.
 const LEAST_ROWS_AT_ONCE: usize = 4096;
+/// Most: a large forest predicts so many in a fraction of a second.
+const MOST_ROWS_AT_ONCE: usize = 16_384;
 
 /// Where predictions for the training rows come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,7 +129,7 @@ pub fn cross_fit(
 ) -> Result<CrossFit> {
     let full = task.fit(None, learner, &ctx.with_seed(ctx.seed.named("full")))?;
     let own = match held_out {
-        HeldOut::Oob => own_held_out(task, &full)?,
+        HeldOut::Oob => own_held_out(task, &full, ctx)?,
         HeldOut::Folds => None,
     };
     let held_out = match own {
@@ -146,7 +148,7 @@ pub fn fit_all(task: &CrossTask<'_>, learner: &dyn Regressor, ctx: &FitContext<'
 /// As [`fit_all`], with the context's own seed.
 pub fn fit_all_seeded(task: &CrossTask<'_>, learner: &dyn Regressor, ctx: &FitContext<'_>) -> Result<FitAll> {
     let full = task.fit(None, learner, ctx)?;
-    let held_out = own_held_out(task, &full)?;
+    let held_out = own_held_out(task, &full, ctx)?;
     Ok(FitAll { model: full.model, held_out })
 }
 
@@ -175,27 +177,32 @@ pub fn cross_predict(
 }
 
 /// The learner's own held-out predictions; rows it was not given are predicted as new ones.
-fn own_held_out(task: &CrossTask<'_>, full: &Fitted) -> Result<Option<Vec<f64>>> {
+fn own_held_out(task: &CrossTask<'_>, full: &Fitted, ctx: &FitContext<'_>) -> Result<Option<Vec<f64>>> {
     let Some(own) = full.model.held_out() else { return Ok(None) };
     let mut out = vec![f64::NAN; task.rows.y.len()];
     full.rows.iter().zip(own).for_each(|(&i, v)| out[i] = *v);
     // Other arms' rows, and the odd row that no part of the learner left out.
     let rest: Vec<usize> = (0..out.len()).filter(|&i| !out[i].is_finite()).collect();
     if !rest.is_empty() {
-        let predicted = predict_rows(full.model.as_ref(), task.rows.x, &rest)?;
+        let predicted = predict_rows(full.model.as_ref(), (task.rows.x, &rest), ctx)?;
         rest.iter().zip(predicted).for_each(|(&i, v)| out[i] = v);
     }
     Ok(Some(out))
 }
 
-/// Predictions of some rows, which are copied a part at a time.
-fn predict_rows(model: &dyn FittedRegressor, x: &Features, rows: &[usize]) -> Result<Vec<f64>> {
-    let at_a_time = (MOST_CELLS_AT_ONCE / x.n_cols().max(1)).max(LEAST_ROWS_AT_ONCE);
+/// Predictions of some rows, which are copied a part at a time; a request to stop is heard between two parts.
+fn predict_rows(
+    model: &dyn FittedRegressor,
+    (x, rows): (&Features, &[usize]),
+    ctx: &FitContext<'_>,
+) -> Result<Vec<f64>> {
+    let at_a_time = (MOST_CELLS_AT_ONCE / x.n_cols().max(1)).clamp(LEAST_ROWS_AT_ONCE, MOST_ROWS_AT_ONCE);
     if rows.len() <= at_a_time {
         return model.predict(&x.select(rows));
     }
     let mut out = Vec::with_capacity(rows.len());
     for part in rows.chunks(at_a_time) {
+        ctx.check_interrupt()?;
         out.extend(model.predict(&x.select(part))?);
     }
     Ok(out)
@@ -221,7 +228,7 @@ pub fn fit_folds(
 ) -> Result<FoldFits> {
     let fit = |(k, fold): (usize, &Fold)| -> Result<_> {
         let fitted = task.fit(Some(&fold.train), learner, &ctx.with_seed(seeds.indexed(k as u64)))?;
-        let predicted = predict_rows(fitted.model.as_ref(), task.rows.x, &fold.held_out)?;
+        let predicted = predict_rows(fitted.model.as_ref(), (task.rows.x, &fold.held_out), ctx)?;
         Ok((fitted.model, predicted))
     };
     // Every fold at work holds a copy of most rows, and what its learner makes of them.

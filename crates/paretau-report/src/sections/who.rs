@@ -203,7 +203,9 @@ fn sure(effects: &EffectSummary) -> String {
             percent(above),
             percent(below)
         ),
-        _ => "As it was fitted, this estimator gives no interval for each person; auto and causal-forest do.".to_owned(),
+        _ => {
+            "As it was fitted, this estimator gives no interval for each person; auto and causal-forest do.".to_owned()
+        }
     }
 }
 
