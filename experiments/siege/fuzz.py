@@ -2,18 +2,24 @@
 
     python experiments/siege/fuzz.py --build              # with a nightly compiler, without cargo-fuzz; 10 minutes or so
     python experiments/siege/fuzz.py --hours 1            # rotates over all targets, 60 seconds each, until the time is up
+    python experiments/siege/fuzz.py --reduce             # packs the smallest inputs that reach as much into fuzz/found
     python experiments/siege/fuzz.py --table              # only prints the table of what was counted so far
 
 Each turn adds a line to experiments/siege/fuzz.jsonl: target, executions, seconds, edges that were reached, inputs that were kept, and
 the inputs that ended the program (their files are in fuzz/artifacts). Found inputs are kept in fuzz/corpus, so that the next turn
-goes on from them.
+goes on from them. The packed ones in fuzz/found, of at most 600 bytes each, are committed, and every first turn begins with them.
 """
 
 import argparse
+import gzip
+import io
 import json
 import os
 import re
 import subprocess
+import sys
+import tarfile
+import tempfile
 import time
 from pathlib import Path
 
@@ -51,10 +57,43 @@ def targets() -> list[str]:
     return sorted(path.stem for path in (FUZZ / "fuzz_targets").glob("*.rs"))
 
 
+def inputs(target: str) -> Path:
+    """The folder of a target's inputs; a new one gets those that are committed."""
+    corpus, packed = FUZZ / "corpus" / target, FUZZ / "found" / f"{target}.tar.gz"
+    if not corpus.exists():
+        corpus.mkdir(parents=True)
+        if packed.exists():
+            with tarfile.open(packed) as archive:
+                archive.extractall(corpus, filter="data")
+    return corpus
+
+
+def reduce(target: str) -> None:
+    """Packs the smallest inputs that reach what all of them reach."""
+    with tempfile.TemporaryDirectory() as kept:
+        options = ["-merge=1", "-max_len=600", "-rss_limit_mb=4096"]
+        command = [program(target), *options, kept, inputs(target)]
+        subprocess.run([str(word) for word in command], cwd=FUZZ, capture_output=True, check=True)
+        pack(target, Path(kept))
+
+
+def pack(target: str, folder: Path) -> None:
+    """Writes a folder as the target's committed inputs, the same bytes whenever they are the same inputs."""
+    packed = FUZZ / "found" / f"{target}.tar.gz"
+    packed.parent.mkdir(exist_ok=True)
+    bytes_ = io.BytesIO()
+    with tarfile.open(fileobj=bytes_, mode="w") as archive:
+        for path in sorted(folder.iterdir()):
+            member = tarfile.TarInfo(path.name)
+            member.size = path.stat().st_size
+            archive.addfile(member, io.BytesIO(path.read_bytes()))
+    packed.write_bytes(gzip.compress(bytes_.getvalue(), mtime=0))
+    print(f"{target}: {len(list(folder.iterdir()))} inputs, {packed.stat().st_size} bytes packed")
+
+
 def turn(target: str, seconds: int) -> dict:
     """Fuzzes one target for so many seconds."""
-    corpus, artifacts = FUZZ / "corpus" / target, FUZZ / "artifacts" / target
-    corpus.mkdir(parents=True, exist_ok=True)
+    corpus, artifacts = inputs(target), FUZZ / "artifacts" / target
     artifacts.mkdir(parents=True, exist_ok=True)
     known = set(artifacts.iterdir())
     options = [f"-max_total_time={seconds}", "-timeout=30", "-rss_limit_mb=4096", "-print_final_stats=1"]
@@ -98,16 +137,24 @@ def main() -> None:
     options.add_argument("--hours", type=float, default=1)
     options.add_argument("--turn", type=int, default=60, help="seconds per target and turn")
     options.add_argument("--build", action="store_true", help="compiles the targets, and ends")
+    options.add_argument("--reduce", action="store_true", help="packs the inputs that were found, and ends")
     options.add_argument("--table", action="store_true")
     options.add_argument("names", nargs="*", help="targets [default: all that are built]")
     args = options.parse_args()
     if args.build:
         build()
         return
+    built = [target for target in args.names or targets() if program(target)]
+    if not built and not args.table:
+        sys.exit("no target is built; begin with --build")
+    if args.reduce:
+        for target in built:
+            reduce(target)
+        return
     end = time.monotonic() + 3600 * args.hours
     while not args.table and time.monotonic() < end:
-        for target in args.names or targets():
-            if program(target) and time.monotonic() < end:
+        for target in built:
+            if time.monotonic() < end:
                 record = turn(target, args.turn)
                 with RECORDS.open("a") as file:
                     file.write(json.dumps(record) + "\n")
