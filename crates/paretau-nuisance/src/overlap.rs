@@ -345,7 +345,8 @@ fn overlap_warnings(
             "arms-hardly-overlap",
             format!(
                 "{:.0} % of the rows have a propensity below {} or above {}: the features nearly tell the arms apart, \
-                 and effects rest on extrapolation. Arms this different in what was measured may also differ in what was not; no interval covers that, not even the one over the treated: see `sensitivity`. Check that no feature was \
+                 and effects rest on extrapolation. Arms this different in what was measured may also differ in what was \
+                 not; no interval covers that, not even the one over the treated: see `sensitivity`. Check that no feature was \
                  measured after treatment.",
                 100.0 * share,
                 options.risk,

@@ -13,7 +13,7 @@ use crate::contrasts::Contrasts;
 use crate::fingerprint::Fingerprint;
 use crate::identity::{self, IdentifiedStore};
 use crate::intervals::{
-    FarHalves, HalvesTask, Replicates, companion, companion_is_measured, refits_are_measured, replicate, with_refits,
+    FarHalves, HalvesTask, Replicates, companion, companion_is_measured, refits_are_measured, replicate, with_intervals,
 };
 use crate::model::{Model, TrainingRows};
 use crate::prepared::{ArmsWanted, Prepared};
@@ -223,7 +223,7 @@ fn uncertainty(
                 "`{}` with these parameters gets no intervals of the conditional effect: how often they hold the truth has been \
                  measured for {} only; intervals of the individual effect are kept",
                 entry.info().name,
-                with_refits()
+                with_intervals()
             ),
         });
     }

@@ -44,11 +44,9 @@ pub(crate) fn companion_is_measured(entry: &dyn EstimatorEntry, params: &Value) 
 }
 
 /// Which have intervals at all, in words.
-pub(crate) fn with_refits() -> String {
-    let mut names: Vec<&str> =
-        ["causal-forest", "causal-forest-dml"].into_iter().chain(COMPANION.names.iter().copied()).collect();
-    names.extend(REFITS.names.iter().filter(|name| !COMPANION.names.contains(name)));
-    format!("{} (over base learners {})", names.join(", "), REFITS.bases.join(" and "))
+pub(crate) fn with_intervals() -> String {
+    let over = |of: &Measured| format!("{} (over {})", of.names.join(", "), of.bases.join(" and "));
+    format!("causal-forest, causal-forest-dml, {}, and after refits {}", over(&COMPANION), over(&REFITS))
 }
 
 fn is_base(kind: ParamKind) -> bool {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use self::calibration::{Bias, LINE, Trend};
 pub(crate) use self::half_samples::{FarHalves, HALVES_TASK, HalvesTask, Replicates, perform_halves, replicate};
 use self::individual::Individual;
-pub(crate) use self::measured::{companion_is_measured, refits_are_measured, with_refits};
+pub(crate) use self::measured::{companion_is_measured, refits_are_measured, with_intervals};
 use crate::assessment::Weighted;
 use crate::registry::TOOLBOX;
 
